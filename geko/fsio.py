@@ -1,0 +1,53 @@
+"""Writing files so that a reader sees the old content or the new, never half of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+
+@contextlib.contextmanager
+def atomic_writer(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a temporary sibling of ``path`` and move it into place when the block ends well.
+
+    Args:
+        path: the file to write; missing parent directories are made.
+        mode: ``"w"`` (UTF-8 text, ``\\n`` line ends) or ``"wb"``.
+
+    Yields:
+        The open temporary file. When the block raises, it is removed and ``path`` stays as it was.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    text = "b" not in mode
+    fd, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(fd, mode, encoding="utf-8" if text else None, newline="\n" if text else None) as handle:
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+        # mkstemp makes files that only the owner can read: give the mode a plain open() would.
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)
+        Path(name).replace(target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            Path(name).unlink()
+        raise
+
+
+def write_text_atomic(path: str | Path, text: str) -> None:
+    """Write UTF-8 text to ``path`` atomically."""
+    with atomic_writer(path, "w") as handle:
+        handle.write(text)
+
+
+def write_bytes_atomic(path: str | Path, data: bytes) -> None:
+    """Write bytes to ``path`` atomically."""
+    with atomic_writer(path, "wb") as handle:
+        handle.write(data)
