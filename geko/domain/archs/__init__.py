@@ -1,0 +1,1 @@
+"""Architecture tables, one TOML file a family; see :mod:`geko.domain.arch`."""
