@@ -1,0 +1,650 @@
+"""Reading and writing Tensile library logic as YAML, with the values that PyYAML gives.
+
+Logic files are what PyYAML's block dumper writes: thousands of solutions of some 200 lines each, of which all
+but a handful are the same from solution to solution. Reading therefore goes by *distinct lines*: the text is
+cut into block items and entries at their own indentation, each distinct entry is read once, and the rest is
+dictionary look-ups. An entry is read with PyYAML's own resolvers (a plain scalar) or with PyYAML itself
+(anything else), so YAML 1.1 values (``yes``, ``017``, ``12_000``, ``12:30:00``, ``1e5`` as text) come out
+exactly as Tensile's tools see them. Writing is the mirror image: PyYAML formats each distinct entry once, and
+the output is byte for byte that of ``yaml.dump(..., default_flow_style=None, sort_keys=False)`` without
+aliases.
+
+Why cutting is safe: a cut is made only in front of text that starts an entry of the enclosing block. If the
+reader were inside a quoted scalar or a flow collection there, the piece before the cut would be unfinished,
+PyYAML would refuse it, and the enclosing piece (in the end the whole file) is given to PyYAML as it stands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from geko.errors import InputError, MissingFileError
+from geko.fsio import write_text_atomic
+
+Rules = Literal["pyyaml", "tensile"]
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+# Block nodes shorter than this are read as one piece: cutting them would cost more than it saves.
+_CUT_FROM = 400
+_CACHE_LIMIT = 2_000_000
+
+_LEADING = re.compile(r"(?:[ ]*(?:#[^\n]*)?\n)*")
+_NUMBER_TEXT = re.compile(r"[-0-9.,\[\] eE+\n]*\Z")
+_EXPONENT = re.compile(r"\d\.\d+[eE][-+]\d+")
+# A one-line entry "key: plain scalar" on which no YAML indicator can act.
+_PLAIN = (
+    r"(?:[A-Za-z0-9_./~+]|-(?=[A-Za-z0-9_.]))"
+    r"(?:[A-Za-z0-9_./~+=()*%@^<>-]|:(?=[A-Za-z0-9_])| (?=[A-Za-z0-9_./(+]))*"
+)
+_PLAIN_ENTRY = re.compile(rf"([A-Za-z0-9_]+): ({_PLAIN})\Z")
+_FLOW_ENTRY = re.compile(r"([A-Za-z0-9_]+): (\[[-0-9., eE+\n]*\])\Z")
+_OPEN_ENTRY = re.compile(r"([A-Za-z0-9_]+):\n")
+
+
+class _IrregularError(Exception):
+    """The text can't be cut here; the enclosing piece is read whole."""
+
+
+# scalars
+
+
+class _PyyamlScalars:
+    """Scalars by PyYAML's SafeLoader: its implicit resolvers and constructors themselves."""
+
+    def __init__(self) -> None:
+        self._resolvers = yaml.SafeLoader.yaml_implicit_resolvers
+        self._any = self._resolvers.get(None, [])
+        constructor = yaml.constructor.SafeConstructor()
+        table = yaml.constructor.SafeConstructor.yaml_constructors
+        self._construct: dict[str, Callable[[Any], Any]] = {
+            tag: function.__get__(constructor) for tag, function in table.items() if tag is not None
+        }
+
+    def plain(self, text: str) -> Any:
+        """Value of an unquoted scalar.
+
+        Raises:
+            _IrregularError: PyYAML itself would refuse it; the caller lets PyYAML say why.
+        """
+        for tag, pattern in [*self._resolvers.get(text[:1], ()), *self._any]:
+            if pattern.match(text):
+                try:
+                    return self._construct[tag](yaml.ScalarNode(tag, text))
+                except (KeyError, ValueError, yaml.YAMLError) as error:
+                    raise _IrregularError from error
+        return text
+
+    def document(self, text: str) -> Any:
+        """Value of a whole document."""
+        return yaml.load(text, Loader=_Loader)
+
+
+class _TensileScalars:
+    """Scalars by the loader that TensileCreateLibrary uses (spec/formats.md, 1e).
+
+    true/yes/false/no in any case are booleans even when quoted; '' ``null`` ``~`` are None only when
+    unquoted; digits after the sign are an int; what ``float()`` takes is a float (``1e5``, ``nan``, ``inf``);
+    the rest is text.
+    """
+
+    def plain(self, text: str) -> Any:
+        return self.scalar(text, quoted=False)
+
+    @staticmethod
+    def scalar(text: str, *, quoted: bool) -> Any:
+        low = text.lower()
+        if low in ("true", "yes"):
+            return True
+        if low in ("false", "no"):
+            return False
+        if low in ("", "null", "~"):
+            return text if quoted else None
+        if low.lstrip("+-").isnumeric():
+            try:
+                return int(low)
+            except ValueError:
+                raise _IrregularError from None
+        try:
+            return float(low)
+        except ValueError:
+            return text
+
+    def document(self, text: str) -> Any:
+        events = iter(yaml.parse(text, Loader=_Loader))
+        value: Any = None
+        for event in events:
+            if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent, yaml.AliasEvent)):
+                value = self._node(event, events)
+        return value
+
+    def _node(self, event: Any, events: Iterator[Any]) -> Any:
+        if isinstance(event, yaml.ScalarEvent):
+            return self.scalar(event.value, quoted=bool(event.style))
+        if isinstance(event, yaml.SequenceStartEvent):
+            items: list[Any] = []
+            while not isinstance(event := next(events), yaml.SequenceEndEvent):
+                items.append(self._node(event, events))
+            return items
+        if isinstance(event, yaml.MappingStartEvent):
+            mapping: dict[Any, Any] = {}
+            while not isinstance(event := next(events), yaml.MappingEndEvent):
+                key = self._node(event, events)
+                mapping[key] = self._node(next(events), events)
+            return mapping
+        raise yaml.composer.ComposerError(
+            None, None, "Tensile's loader does not know aliases", event.start_mark
+        )
+
+
+# reading
+
+
+class LogicReader:
+    """Reads logic files; lines met in one file are known in the next.
+
+    Args:
+        rules: whose reading of scalars is wanted: ``"pyyaml"`` (TensileMergeLibrary, the original) or
+            ``"tensile"`` (TensileCreateLibrary's own loader).
+    """
+
+    def __init__(self, rules: Rules = "pyyaml") -> None:
+        self._scalars: _PyyamlScalars | _TensileScalars = (
+            _TensileScalars() if rules == "tensile" else _PyyamlScalars()
+        )
+        self._levels: dict[int, _Level] = {}
+        self._known = 0
+
+    def loads(self, text: str) -> Any:
+        """Python objects of one YAML document.
+
+        Args:
+            text: the document.
+
+        Returns:
+            Lists, dicts and scalars; every list and dict is an object of its own, so changing one changes no
+            other.
+
+        Raises:
+            yaml.YAMLError: what PyYAML says about a document that it can't read.
+        """
+        if self._known > _CACHE_LIMIT:
+            self._levels.clear()
+            self._known = 0
+        body = text
+        start = _LEADING.match(body)
+        body = body[start.end() :] if start else body
+        if body.startswith("---\n"):
+            body = body[4:]
+        body = body.rstrip("\n ")
+        if body.endswith("\n..."):
+            body = body[:-4]
+        try:
+            # Directives, further documents and foreign line ends are PyYAML's business.
+            if body.startswith(("%", "---", "...", "\ufeff")) or any(
+                mark in body for mark in ("\n---", "\n...", "\r")
+            ):
+                raise _IrregularError
+            return self._block(body + "\n", 0)
+        except (_IrregularError, yaml.YAMLError, RecursionError):
+            return self._scalars.document(text)
+
+    # A "node text" holds whole lines; its first line begins with the blanks up to the node's own column.
+
+    def _block(self, text: str, least: int) -> Any:
+        """Value of a block sequence or mapping whose column is at least ``least``."""
+        indent = len(text) - len(text.lstrip(" "))
+        if indent < least:
+            raise _IrregularError
+        if text.startswith("- ", indent):
+            return self._sequence(text, indent)
+        return self._mapping(text, indent)
+
+    def _sequence(self, text: str, indent: int) -> list[Any]:
+        pad = " " * indent
+        if text.startswith("- [", indent) or text.startswith("- - [", indent):
+            try:
+                return _number_rows(text, indent)
+            except ValueError:
+                pass
+        level = self._level(indent)
+        items = text[indent + 2 :].split(f"\n{pad}- ")
+        values = []
+        deeper = pad + "  "
+        for item in items:
+            if len(item) > _CUT_FROM or item.startswith("- ["):
+                try:
+                    values.append(self._block(f"{deeper}{item}\n", indent + 1))
+                    continue
+                except (_IrregularError, yaml.YAMLError):
+                    pass
+            values.append(_copy(level.items[item]))
+        return values
+
+    def _mapping(self, text: str, indent: int) -> dict[Any, Any]:
+        level = self._level(indent)
+        pairs = dict(map(level.entries.__getitem__, level.cut(text[indent:].rstrip("\n"))))
+        for key in level.mutable & pairs.keys():
+            pairs[key] = _copy(pairs[key])
+        return pairs
+
+    def _level(self, indent: int) -> _Level:
+        level = self._levels.get(indent)
+        if level is None:
+            level = self._levels[indent] = _Level(self, indent)
+        return level
+
+    def _read_entry(self, text: str, indent: int) -> tuple[Any, Any]:
+        """Key and value of one mapping entry, without its leading blanks."""
+        self._known += 1
+        if match := _PLAIN_ENTRY.match(text):
+            return self._scalars.plain(match[1]), self._scalars.plain(match[2])
+        if match := _FLOW_ENTRY.match(text):
+            try:
+                return self._scalars.plain(match[1]), _numbers(match[2])
+            except ValueError:
+                pass
+        if len(text) > _CUT_FROM and (match := _OPEN_ENTRY.match(text)):
+            rest = text[match.end() :] + "\n"
+            least = indent if rest.startswith("- ", indent) else indent + 1
+            try:
+                return self._scalars.plain(match[1]), self._block(rest, least)
+            except (_IrregularError, yaml.YAMLError):
+                pass
+        value = self._piece(f"{' ' * indent}{text}\n")
+        if type(value) is not dict or len(value) != 1 or text.startswith(("<<", '"<<', "'<<", "{")):
+            raise _IrregularError
+        return next(iter(value.items()))
+
+    def _read_item(self, text: str, indent: int) -> Any:
+        """Value of one sequence item, without its dash."""
+        self._known += 1
+        if text.startswith("["):
+            try:
+                return _numbers(text)
+            except ValueError:
+                pass
+        value = self._piece(f"{' ' * indent}- {text}\n")
+        if type(value) is not list or len(value) != 1:
+            raise _IrregularError
+        return value[0]
+
+    def _piece(self, text: str) -> Any:
+        # An anchor is known (and must be the only one of its name) in the whole document.
+        if "&" in text:
+            raise _IrregularError
+        return self._scalars.document(text)
+
+
+class _Level:
+    """What is known of the entries and items that stand at one column."""
+
+    def __init__(self, reader: LogicReader, indent: int) -> None:
+        self.mutable: set[Any] = set()
+        self.entries = _Entries(reader, indent, self.mutable)
+        self.items = _Items(reader, indent)
+        self.cut = re.compile(rf"\n {{{indent}}}(?=[^ \n#-])").split
+
+
+class _Entries(dict[str, tuple[Any, Any]]):
+    def __init__(self, reader: LogicReader, indent: int, mutable: set[Any]) -> None:
+        super().__init__()
+        self._reader, self._indent, self._mutable = reader, indent, mutable
+
+    def __missing__(self, text: str) -> tuple[Any, Any]:
+        pair = self._reader._read_entry(text, self._indent)
+        if type(pair[1]) in (list, dict):
+            self._mutable.add(pair[0])
+        self[text] = pair
+        return pair
+
+
+class _Items(dict[str, Any]):
+    def __init__(self, reader: LogicReader, indent: int) -> None:
+        super().__init__()
+        self._reader, self._indent = reader, indent
+
+    def __missing__(self, text: str) -> Any:
+        value = self[text] = self._reader._read_item(text, self._indent)
+        return value
+
+
+def _copy(value: Any) -> Any:
+    kind = type(value)
+    if kind is list:
+        return [_copy(item) if type(item) in (list, dict) else item for item in value]
+    if kind is dict:
+        return {key: _copy(item) if type(item) in (list, dict) else item for key, item in value.items()}
+    return value
+
+
+def _numbers(text: str) -> list[Any]:
+    """A flow list of numbers (nested lists allowed) where JSON and YAML 1.1 can't differ.
+
+    Raises:
+        ValueError: it holds anything else.
+    """
+    if not _NUMBER_TEXT.match(text):
+        raise ValueError("not numbers only")
+    # YAML 1.1 takes an exponent only after a dot and with a sign: anything else there is text.
+    if ("e" in text or "E" in text) and len(_EXPONENT.findall(text)) != text.count("e") + text.count("E"):
+        raise ValueError("exponent that YAML 1.1 reads as text")
+    values = json.loads(text)
+    if type(values) is not list:
+        raise ValueError("not a list")
+    return values
+
+
+def _number_rows(text: str, indent: int) -> list[Any]:
+    """ExactLogic and its like: a block sequence of flow lists, or of block sequences of flow lists, numbers
+    only.
+
+    Raises:
+        ValueError: it holds anything else; the caller reads it row by row.
+    """
+    pad = " " * indent
+    body = text[indent:].rstrip("\n")
+    if body.startswith("- - ["):
+        body = body.replace(f"\n{pad}- - [", "],[[").replace(f"\n{pad}  - [", ",[")
+        return _numbers(f"[[{body[4:]}]]")
+    return _numbers(f"[{body[2:].replace(f'{chr(10)}{pad}- [', ',[')}]")
+
+
+def loads(data: str | bytes, *, rules: Rules = "pyyaml", name: str | Path | None = None) -> Any:
+    """Read one YAML document.
+
+    Args:
+        data: text, or UTF-8 bytes.
+        rules: see :class:`LogicReader`.
+        name: what to call the document in an error.
+
+    Returns:
+        The document as Python objects.
+
+    Raises:
+        InputError: it isn't YAML; names file and line.
+    """
+    return read_with(LogicReader(rules), data, name)
+
+
+def read_with(reader: LogicReader, data: str | bytes, name: str | Path | None = None) -> Any:
+    """Like :func:`loads`, with a reader that already knows the lines of other files."""
+    text = data if isinstance(data, str) else decode(data, name)
+    try:
+        with _no_gc():
+            return reader.loads(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error)
+        raise InputError(
+            f"not readable as YAML: {problem}", path=name, line=None if mark is None else mark.line + 1
+        ) from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"not readable as YAML: {error}", path=name) from error
+
+
+def decode(data: bytes, name: str | Path | None = None) -> str:
+    """Text of a UTF-8 file, without a byte order mark.
+
+    Raises:
+        InputError: it isn't UTF-8; names file and line.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError("not UTF-8 text: is this a YAML file?", path=name, line=line) from error
+
+
+@contextlib.contextmanager
+def _no_gc() -> Iterator[None]:
+    """Millions of new containers and no cycle among them: collecting in between only costs time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def load(source: str | Path | bytes, *, rules: Rules = "pyyaml") -> Any:
+    """Read a YAML file.
+
+    Args:
+        source: a path, or the content as bytes.
+        rules: see :class:`LogicReader`.
+
+    Returns:
+        The document as Python objects, the values those that ``yaml.load(..., Loader=yaml.CSafeLoader)``
+        gives.
+
+    Raises:
+        MissingFileError: no such file.
+        InputError: it isn't YAML.
+    """
+    if isinstance(source, bytes):
+        return loads(source, rules=rules)
+    return loads(read_bytes(source), rules=rules, name=source)
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Content of a file.
+
+    Raises:
+        MissingFileError: there is no such file.
+    """
+    try:
+        return Path(path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise MissingFileError("no such file", path=path) from error
+    except IsADirectoryError as error:
+        raise InputError("is a directory, not a file", path=path) from error
+
+
+# writing
+
+
+class _Block(list[Any]):
+    """A list that is written in block style whatever it holds."""
+
+
+class _BlockMap(dict[Any, Any]):
+    """A mapping that is written in block style whatever it holds."""
+
+
+class _LeafDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+_LeafDumper.add_representer(
+    _Block, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=False)
+)
+_LeafDumper.add_representer(
+    _BlockMap,
+    lambda dumper, data: dumper.represent_mapping("tag:yaml.org,2002:map", data.items(), flow_style=False),
+)
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_WIDTH = 80
+_COLLECTIONS = (list, dict)
+
+
+class LogicWriter:
+    """Writes logic in PyYAML's block style with flow-style leaves; lines written once are known."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, dict[Any, str]] = {}
+        self._plain = _PyyamlScalars().plain
+
+    def dumps(self, value: Any) -> str:
+        """One YAML document.
+
+        Args:
+            value: lists, dicts and scalars.
+
+        Returns:
+            The text, ended by a newline; the same for the same value, whatever was written before.
+
+        Raises:
+            InputError: a value of a type that YAML's safe dumper doesn't know (a NumPy number, a class of
+                yours).
+        """
+        out: list[str] = []
+        try:
+            if _is_leaf(value):
+                return str(yaml.dump(value, Dumper=_LeafDumper, default_flow_style=None, sort_keys=False))
+            self._node(value, 0, out)
+        except yaml.representer.RepresenterError as error:
+            raise InputError(f"can't be written as YAML: {error}") from error
+        return "".join(out)
+
+    def mapping_text(self, value: dict[Any, Any], indent: int) -> str:
+        """A block mapping whose entries stand at column ``indent`` (the first line's blanks included)."""
+        out: list[str] = []
+        self._mapping(value, indent, out, " " * indent)
+        return "".join(out)
+
+    def item_text(self, value: Any, indent: int) -> str:
+        """One item of a block sequence whose dashes stand at column ``indent`` (the blanks included)."""
+        out: list[str] = []
+        self._sequence([value], indent, out, " " * indent)
+        return "".join(out)
+
+    # ``lead`` is what stands before the node's first line: the blanks, or the dashes of the sequences around
+    # it.
+
+    def _node(self, value: Any, indent: int, out: list[str], lead: str = "") -> None:
+        if isinstance(value, dict):
+            self._mapping(value, indent, out, lead)
+        else:
+            self._sequence(value, indent, out, lead)
+
+    def _mapping(self, value: dict[Any, Any], indent: int, out: list[str], lead: str) -> None:
+        known = self._known.setdefault(indent, {})
+        pad = " " * indent
+        lines: list[str] = []
+        get = known.get
+        for key, item in value.items():
+            kind = type(item)
+            if kind is str or kind is bool or kind is int:
+                token: Any = (key, item, kind)
+            elif kind not in _COLLECTIONS or _is_leaf(item):
+                token = (key, repr(item), kind)
+            else:
+                head = self._entry_text(key, None, indent)
+                if head.startswith("?"):
+                    lines.append(pad + self._entry_text(key, item, indent))
+                    continue
+                head = f"{pad}{head.rstrip().removesuffix('null').rstrip()}\n"
+                nested: list[str] = [head]
+                inner = indent if kind is list else indent + 2
+                self._node(item, inner, nested, " " * inner)
+                lines.extend(nested)
+                continue
+            line = get(token)
+            if line is None:
+                line = known[token] = pad + self._entry_text(key, item, indent)
+            lines.append(line)
+        if lines:
+            lines[0] = lead + lines[0][indent:]
+        out.extend(lines)
+
+    def _sequence(self, value: list[Any], indent: int, out: list[str], lead: str) -> None:
+        pad = " " * indent
+        start = lead
+        for item in value:
+            if type(item) in _COLLECTIONS and not _is_leaf(item):
+                self._node(item, indent + 2, out, f"{start}- ")
+            else:
+                row = _number_list(item)
+                if row is not None and indent + 2 + len(row) <= _WIDTH:
+                    out.append(f"{start}- {row}\n")
+                else:
+                    out.append(f"{start}- {self._leaf_text(item, indent)}")
+            start = pad
+
+    def _entry_text(self, key: Any, item: Any, indent: int) -> str:
+        """``key: value`` and newline, with PyYAML's quoting and line breaks for that column."""
+        kind = type(item)
+        if type(key) is str and _WORD.match(key) and self._plain(key) is key and len(key) <= 100:
+            if kind is int:
+                return f"{key}: {item}\n"
+            if kind is str and _WORD.match(item) and self._plain(item) is item:
+                return f"{key}: {item}\n"
+        value: Any = _BlockMap({key: item})
+        for _ in range(indent // 2):
+            value = _Block([value])
+        text: str = yaml.dump(value, Dumper=_LeafDumper, default_flow_style=None, sort_keys=False)
+        return text[indent:]
+
+    def _leaf_text(self, item: Any, indent: int) -> str:
+        """A sequence item (after its dash) and newline, with PyYAML's quoting and line breaks for that
+        column."""
+        value: Any = _Block([item])
+        for _ in range(indent // 2):
+            value = _Block([value])
+        text: str = yaml.dump(value, Dumper=_LeafDumper, default_flow_style=None, sort_keys=False)
+        return text[indent + 2 :]
+
+
+def _is_leaf(value: Any) -> bool:
+    """True when PyYAML writes the value on one flow-style line: a scalar, or a collection of scalars."""
+    if type(value) is list:
+        items: Any = value
+    elif type(value) is dict:
+        items = value.values()
+    else:
+        return True
+    return not any(isinstance(item, (list, dict, tuple, set)) for item in items)
+
+
+def _number_list(value: Any) -> str | None:
+    if type(value) is not list or not value:
+        return None
+    parts = []
+    for item in value:
+        kind = type(item)
+        if kind is int:
+            parts.append(str(item))
+        elif kind is float:
+            text = repr(item)
+            if "n" in text:  # inf, nan
+                return None
+            parts.append(text.replace("e", ".0e", 1) if "e" in text and "." not in text else text)
+        else:
+            return None
+    return f"[{', '.join(parts)}]"
+
+
+def dumps(value: Any) -> str:
+    """YAML text of a value; see :meth:`LogicWriter.dumps`."""
+    return LogicWriter().dumps(value)
+
+
+def dump(value: Any, path: str | Path | None = None) -> str:
+    """Write a value as YAML.
+
+    Args:
+        value: lists, dicts and scalars, key order kept.
+        path: file to write atomically; none = only return the text.
+
+    Returns:
+        The text.
+
+    Raises:
+        InputError: a value of a type that YAML's safe dumper doesn't know.
+    """
+    text = dumps(value)
+    if path is not None:
+        write_text_atomic(path, text)
+    return text
