@@ -4,11 +4,11 @@ A name is ``[prefix_]contraction_types_flags_epilogue_MT…[_MI…]_tokens``, fo
 
     Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x256x64_MI16x16x1_CMS_SN_LDSB0_…_WG32_8_1_WGM16
 
-Each token is the initials of a solution parameter and its value: ``WGM16``, ``NTn1`` (``n`` is a minus), ``LWPM0p30``
-(``p`` is a decimal point), ``WG32_8_1`` (a list), ``GSUAMB`` (a parameter with named values).
+Each token is the initials of a solution parameter and its value: ``WGM16``, ``NTn1`` (``n`` is a minus),
+``LWPM0p30`` (``p`` is a decimal point), ``WG32_8_1`` (a list), ``GSUAMB`` (a parameter with named values).
 
-A solution's name has tokens that its kernel's name lacks: parameters that are kernel arguments at run time, so that many
-solutions share one kernel (source: tensilelite's naming, checked against pairs of both names in logs and library logic).
+A solution's name has tokens that its kernel's name lacks: parameters that are kernel arguments at run time,
+so that many solutions share one kernel (source: pairs of both names in bench output and library logic).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 #: A token's value: number, text, flag (True), or list of integers.
 Value = int | float | str | bool | tuple[int, ...]
 
-#: Tokens without a value. SE / SN: C and D share / don't share their leading dimension; CMS: custom main loop schedule.
+#: Tokens without a value. SE, SN: C and D have one leading dimension or two; CMS: custom main loop schedule.
 FLAGS = frozenset({"SE", "SN", "CMS"})
 
 #: Parameters with named values, longest initials first: value texts follow the initials at once.
@@ -54,9 +55,11 @@ RUN_TIME_KEYS = frozenset(
 #: Assertions that old Tensile prints as index and value, ``ASAE01`` = {0: 1}: a leading zero counts.
 _INDEX_VALUE_KEYS = frozenset({"ASAE", "ASBE", "ASCE", "ASDE"})
 
-_TOKEN = re.compile(r"([0-9]?[A-Z](?:[A-Z0-9]*[A-Z])?)(n?)([0-9]+)(?:p([0-9]+))?")
+# At most 18 digits: any number fits 64 bits.
+_TOKEN = re.compile(r"([0-9]?[A-Z](?:[A-Z0-9]*[A-Z])?)(n?)([0-9]{1,18})(?:p([0-9]{1,18}))?")
+_ELEMENT = re.compile(r"[0-9]{1,18}")
 _ISA = re.compile(r"ISA([0-9]+[a-f]?)")
-_TILE = re.compile(r"(MT|MI)([0-9]+(?:x[0-9]+)+)")
+_TILE = re.compile(r"(MT|MI)([0-9]{1,18}(?:x[0-9]{1,18})+)")
 _BODY = re.compile(r"_(?=MT[0-9]+x[0-9]+)")
 _BATCH = re.compile(r"(BH|B)((?:Bias[A-Z0-9]*)?)")
 _JOINED_BATCH = re.compile(r"([A-Z0-9]*[A-Z0-9])(BH|B)")
@@ -85,7 +88,7 @@ def _number(negative: str, digits: str, fraction: str | None) -> int | float:
 
 @functools.lru_cache(maxsize=65536)
 def parse_token(text: str) -> Token:
-    """One token, a list's further elements included after commas or underscores (``WG32_8_1``)."""
+    """One token, a list's further elements included (``WG32_8_1``)."""
     if text in FLAGS:
         return Token(text, True)
     tile = _TILE.fullmatch(text)
@@ -94,9 +97,9 @@ def parse_token(text: str) -> Token:
     isa = _ISA.fullmatch(text)
     if isa:
         return Token("ISA", isa[1])
-    head, *rest = re.split("[,_]", text)
+    head, *rest = text.split("_")
     match = _TOKEN.fullmatch(head)
-    if match:
+    if match and all(map(_ELEMENT.fullmatch, rest)):
         key, negative, digits, fraction = match.groups()
         if rest:
             return Token(key, (int(_number(negative, digits, fraction)), *map(int, rest)))
@@ -207,7 +210,7 @@ class KernelName:
         name: the name as given.
         head: problem type.
         tokens: ordered (key, value) pairs; a repeated key is kept twice.
-        leftover: pieces that don't have the form of a token (they are in ``tokens``, too, with the value True).
+        leftover: pieces that don't have the form of a token (also in ``tokens``, with the value True).
         rest: free text of a hand-written kernel's name, or the whole name where it is not Tensile's.
     """
 
@@ -244,30 +247,31 @@ class KernelName:
         return result
 
     def canonical_tokens(self) -> dict[str, Any]:
-        """Identity of a solution known only by its name: JSON-able, sorted, the order of tokens doesn't matter."""
-        items: dict[str, Any] = {
-            key: list(value) if isinstance(value, tuple) else value for key, value in self.unique_tokens().items()
+        """Identity of a solution known only by its name: JSON-able and sorted, whatever the tokens' order."""
+        return {
+            key: list(value) if isinstance(value, tuple) else value for key, value in self._canonical_items()
         }
-        items.update(self.head.canonical())
-        if self.rest:
-            items["Rest"] = self.rest
-        return dict(sorted(items.items()))
 
     def canonical_json(self) -> str:
         """:meth:`canonical_tokens` as JSON without blanks."""
-        return json.dumps(self.canonical_tokens(), separators=(",", ":"), ensure_ascii=False)
+        return _json_object(self._canonical_items())
 
     def kernel_key(self) -> str:
-        """Canonical JSON of the tokens that solution and kernel names share: equal for all solutions of a kernel."""
-        items = {key: value for key, value in self.canonical_tokens().items() if is_kernel_token(key, value)}
-        return json.dumps(items, separators=(",", ":"), ensure_ascii=False)
+        """Canonical JSON of the tokens in both names of a pair: equal for all solutions of a kernel."""
+        return _json_object(item for item in self._canonical_items() if is_kernel_token(*item))
+
+    def _canonical_items(self) -> list[tuple[str, Any]]:
+        items = [*self.unique_tokens().items(), *self.head.canonical().items()]
+        if self.rest:
+            items.append(("Rest", self.rest))
+        return sorted(items, key=operator.itemgetter(0))
 
     def hot(self) -> dict[str, Any]:
         """The columns of :data:`HOT_COLUMNS`; ``None`` where the name says nothing."""
         return hot_columns(self.head, self.unique_tokens())
 
 
-# Hot columns --------------------------------------------------------------------------------------------------
+# Hot columns ------------------------------------------------------------------------------------------------
 
 
 def _element(index: int, least: int = 0) -> Callable[[Value], int | None]:
@@ -276,24 +280,30 @@ def _element(index: int, least: int = 0) -> Callable[[Value], int | None]:
     def take(value: Value) -> int | None:
         if not isinstance(value, tuple) or len(value) <= max(index, least - 1):
             return None
-        return value[index]
+        return _int(value[index])
 
     return take
 
 
 def _int(value: Value) -> int | None:
-    return value if isinstance(value, int) else None
+    """The value where it fits the 32 bits of a hot column."""
+    return value if isinstance(value, int) and abs(value) < 2**31 else None
 
 
 def _blocks(value: Value) -> int | None:
     # MI is MxNxB, in names of 2023 and earlier MxNxKxB.
     if not isinstance(value, tuple) or len(value) < 3:
         return None
-    return value[2] if len(value) == 3 else value[3]
+    return _int(value[2] if len(value) == 3 else value[3])
 
 
 def _product(value: Value) -> int | None:
-    return math.prod(value) if isinstance(value, tuple) else None
+    return _int(math.prod(value)) if isinstance(value, tuple) else None
+
+
+def _strategy(value: Value) -> int | None:
+    # StreamK 3 became TileProcessingStrategy StreamK, 0 None; DataParallel has no old number.
+    return {"N": 0, "SK": 3}.get(str(value))
 
 
 _Extract = Callable[[Value], Any]
@@ -311,8 +321,7 @@ HOT_TOKENS: dict[str, tuple[str, tuple[tuple[str, _Extract], ...]]] = {
     "miwt1": ("int", (("MIWT", _element(1)),)),
     "gsu": ("int", (("GSU", _int),)),
     "gsu_algorithm": ("str", (("GSUA", str),)),
-    # StreamK 3 became TileProcessingStrategy StreamK
-    "stream_k": ("int", (("SK", _int), ("TPS", {"N": 0, "SK": 3}.get))),
+    "stream_k": ("int", (("SK", _int), ("TPS", _strategy))),
     "tile_strategy": ("str", (("TPS", str),)),
     "stream_k_xcc": ("int", (("SKXCCM", _int), ("PXCCM", _int))),
     "wgm": ("int", (("WGM", _int),)),
@@ -384,6 +393,16 @@ def hot_columns(head: Head, tokens: Mapping[str, Value]) -> dict[str, Any]:
     return result
 
 
+@functools.lru_cache(maxsize=65536, typed=True)
+def json_fragment(key: str, value: object) -> str:
+    """``,"KEY":value`` of a JSON object without blanks."""
+    return f",{json.dumps(key)}:{json.dumps(value, separators=(',', ':'), ensure_ascii=False)}"
+
+
+def _json_object(items: Iterable[tuple[str, Any]]) -> str:
+    return f"{{{''.join(json_fragment(key, value) for key, value in items)[1:]}}}"
+
+
 def unique_key(key: str, taken: Mapping[str, object]) -> str:
     """The key, or ``KEY#n`` when it is taken."""
     if key not in taken:
@@ -408,11 +427,16 @@ def split_name(name: str) -> tuple[str, list[str]]:
     head, *body = _BODY.split(text, maxsplit=1)
     texts: list[str] = []
     for piece in body[0].split("_") if body else []:
-        if piece.isdigit() and texts and takes_elements(texts[-1]):
+        if is_element(piece) and texts and takes_elements(texts[-1]):
             texts[-1] += f"_{piece}"
         elif piece:
             texts.append(piece)
     return head, texts
+
+
+def is_element(text: str) -> bool:
+    """Whether a piece is a number alone: an element of the list before it, if there is one."""
+    return _ELEMENT.fullmatch(text) is not None
 
 
 def takes_elements(text: str) -> bool:
@@ -428,8 +452,8 @@ def parse_name(name: str) -> KernelName:
         name: any name; one that isn't Tensile's gives ``family == "other"`` with the name as ``rest``.
 
     Returns:
-        The parsed name. Never raises: pieces that are no tokens are listed in ``leftover``, those of a hand-written
-        kernel in ``rest``.
+        The parsed name. Never raises: pieces that are no tokens are listed in ``leftover``, those of a
+        hand-written kernel in ``rest``.
     """
     head_text, texts = split_name(name)
     head = parse_head(head_text)

@@ -1,14 +1,12 @@
 """Many kernel names at once: the work goes by column of alike names, not by name.
 
-Names of one library have few layouts: the same keys in the same order, only the digits differ. All names of one layout
-are split at once into columns of pieces; a column has a handful of distinct pieces, each parsed once.
+Names of one library have few layouts: the same keys in the same order, only the digits differ. All names of
+one layout are split at once into columns of pieces; a column has few distinct pieces, each parsed once.
 """
 
 from __future__ import annotations
 
-import itertools
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -20,7 +18,9 @@ from geko.domain.kernel_name import (
     KernelName,
     Token,
     hot_head,
+    is_element,
     is_kernel_token,
+    json_fragment,
     parse_head,
     parse_name,
     parse_token,
@@ -44,15 +44,18 @@ SCHEMA: dict[str, Any] = {
 }
 
 #: Layout of a name: what is left without digits and the minus sign.
-_LAYOUT = {ord(char): None for char in "0123456789n"}
+_LAYOUT = b"0123456789n"
+
+#: Below this many names of one layout, one by one is faster.
+_LEAST_ALIKE = 64
 
 
-def _distinct(names: Iterable[str | None] | pl.Series | pa.ChunkedArray | pa.Array) -> list[str]:
+def _distinct(names: Any) -> list[str]:
     values: Iterable[str | None]
     if isinstance(names, pl.Series):
         values = names.cast(pl.String).unique(maintain_order=True).to_list()
-    elif hasattr(names, "unique") and hasattr(names, "to_pylist"):
-        values = names.unique().to_pylist()
+    elif hasattr(names, "to_pylist"):
+        values = names.unique().to_pylist()  # an Arrow array or chunked array
     else:
         values = names
     return [name for name in dict.fromkeys(values) if name is not None]
@@ -61,56 +64,52 @@ def _distinct(names: Iterable[str | None] | pl.Series | pa.ChunkedArray | pa.Arr
 def parse_distinct(names: Iterable[str | None] | pl.Series | pa.ChunkedArray | pa.Array) -> pl.DataFrame:
     """See :func:`geko.domain.kernel_name.parse_names`."""
     distinct = _distinct(names)
-    groups: dict[tuple[str, str], list[int]] = {}
-    texts: list[str] = []
+    groups: dict[tuple[str, bytes], list[int]] = {}
+    bodies: list[str] = []
     for index, name in enumerate(distinct):
-        text = name.strip().removesuffix(".kd")
-        texts.append(text)
-        # The cheap split is right for all names whose _MT starts the macro tile; _parse_alike checks that it does.
-        head, _, body = text.partition("_MT")
-        groups.setdefault((head, body.translate(_LAYOUT)), []).append(index)
-    order: list[int] = []
-    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA}
+        # The cheap split is right where _MT starts the macro tile; _parse_alike checks that it does.
+        head, _, body = name.strip().removesuffix(".kd").partition("_MT")
+        bodies.append(f"MT{body}")
+        groups.setdefault((head, body.encode().translate(None, _LAYOUT)), []).append(index)
+    blocks: list[pl.DataFrame] = []
+    single: list[int] = []
     for (head, _), members in groups.items():
-        bodies = [texts[index][len(head) + 1 :] for index in members]
-        block = _parse_alike(head, bodies)
+        alike = pl.Series([bodies[index] for index in members]) if len(members) >= _LEAST_ALIKE else None
+        block = None if alike is None else _parse_alike(head, alike)
         if block is None:
-            block = _parse_singly([distinct[index] for index in members])
-        block["name"] = [distinct[index] for index in members]
-        order += members
-        for name, values in columns.items():
-            values += block[name]
-    frame = pl.DataFrame(columns, schema=SCHEMA)
-    return frame.with_columns(pl.Series("_order", order, dtype=pl.Int64)).sort("_order").drop("_order")
+            single += members
+            continue
+        named = block.with_columns(
+            pl.Series("name", [distinct[index] for index in members], dtype=pl.String),
+            pl.Series("_order", members, dtype=pl.Int64),
+        )
+        blocks.append(named.select(*SCHEMA, "_order"))
+    if single or not blocks:
+        rows = [_parse_singly(distinct[index]) for index in single]
+        block = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+        blocks.append(block.with_columns(pl.Series("_order", single, dtype=pl.Int64)))
+    return pl.concat(blocks).sort("_order").drop("_order").rechunk()
 
 
-def _parse_singly(names: Sequence[str]) -> dict[str, list[Any]]:
-    """Names that share no layout, one by one."""
-    block: dict[str, list[Any]] = {name: [] for name in SCHEMA}
-    for name in names:
-        parsed: KernelName = parse_name(name)
-        row = {
-            **parsed.hot(),
-            "family": parsed.family,
-            "canonical": parsed.canonical_json(),
-            "kernel_key": parsed.kernel_key(),
-            "leftover": list(parsed.leftover),
-        }
-        for column, value in row.items():
-            block[column].append(value)
-    return block
+def _parse_singly(name: str) -> dict[str, Any]:
+    """One row, for names that share their layout with few others."""
+    parsed: KernelName = parse_name(name)
+    return {
+        "name": name,
+        "family": parsed.family,
+        **parsed.hot(),
+        "canonical": parsed.canonical_json(),
+        "kernel_key": parsed.kernel_key(),
+        "leftover": list(parsed.leftover),
+    }
 
 
 class _Column:
-    """One token of a layout: the text in each name, and what each distinct text means."""
+    """One token of a layout: an expression for its text in each name, and what each distinct text means."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.texts = texts
-        self.parsed: dict[str, Token] = {text: parse_token(text) for text in set(texts)}
-
-    @property
-    def constant(self) -> bool:
-        return len(self.parsed) == 1
+    def __init__(self, text: pl.Expr, distinct: Iterable[str]) -> None:
+        self.text = text
+        self.parsed: dict[str, Token] = {piece: parse_token(piece) for piece in distinct}
 
     def token(self) -> Token | None:
         """Any of the tokens, when all have one key."""
@@ -118,15 +117,22 @@ class _Column:
         same = all(token.key == tokens[0].key and token.known == tokens[0].known for token in tokens)
         return tokens[0] if same else None
 
-    def map(self, table: dict[str, Any]) -> Iterable[Any]:
-        return itertools.repeat(next(iter(table.values()))) if self.constant else map(table.__getitem__, self.texts)
+    def map(self, table: dict[str, Any], dtype: Any) -> pl.Expr:
+        """The value of each name's text; a literal when all are the same."""
+        values = list(table.values())
+        if all(value == values[0] for value in values):
+            return pl.lit(values[0], dtype=dtype)
+        return self.text.replace_strict(list(table), pl.Series(values, dtype=dtype), return_dtype=dtype)
 
 
-def _parse_alike(head_text: str, bodies: Sequence[str]) -> dict[str, list[Any]] | None:
+def _parse_alike(head_text: str, bodies: pl.Series) -> pl.DataFrame | None:
     """All names of one head and layout; ``None`` when their pieces turn out not to be alike."""
     head = parse_head(head_text)
-    columns = _token_columns([body.split("_") for body in bodies])
-    if columns is None or not head.contraction or head.custom:
+    if not head.contraction or head.custom:
+        return None
+    pieces = bodies.str.split_exact("_", bodies[0].count("_")).struct.unnest()
+    columns = _token_columns(pieces)
+    if not columns:
         return None
     by_key: dict[str, _Column] = {}
     leftover: list[str] = []
@@ -139,63 +145,79 @@ def _parse_alike(head_text: str, bodies: Sequence[str]) -> dict[str, list[Any]] 
             leftover.append(token.key)
     if "MT" not in by_key or columns[0] is not by_key["MT"]:
         return None
-    count = len(bodies)
-    block: dict[str, list[Any]] = {
-        "family": ["tensile"] * count,
-        "canonical": _json_column(head, by_key, count, kernel_only=False),
-        "kernel_key": _json_column(head, by_key, count, kernel_only=True),
-        "leftover": [leftover] * count,
+    result: dict[str, pl.Expr] = {
+        "family": pl.lit("tensile"),
+        "canonical": _json_column(head, by_key, kernel_only=False),
+        "kernel_key": _json_column(head, by_key, kernel_only=True),
+        "leftover": pl.lit(leftover, dtype=pl.List(pl.String)),
     }
     for name, value in hot_head(head).items():
-        block[name] = [value] * count
+        result[name] = pl.lit(value, dtype=SCHEMA[name])
     for name, (kind, sources) in HOT_TOKENS.items():
-        values: Iterable[Any] = itertools.repeat(False if kind == "bool" else None)
+        result[name] = pl.lit(False if kind == "bool" else None, dtype=SCHEMA[name])
         for key, extract in sources:
             if key in by_key:
                 column = by_key[key]
-                values = column.map({text: extract(token.value) for text, token in column.parsed.items()})
+                values = {text: extract(token.value) for text, token in column.parsed.items()}
+                result[name] = column.map(values, SCHEMA[name])
                 break
-        block[name] = list(itertools.islice(values, count))
-    return block
+    # One query for all columns; with_columns spreads literals over the rows.
+    return pieces.with_columns(expression.alias(name) for name, expression in result.items()).select(*result)
 
 
-def _token_columns(rows: Sequence[Sequence[str]]) -> list[_Column] | None:
-    """Columns of tokens; the elements of list tokens are joined as in :func:`geko.domain.kernel_name.split_name`."""
-    groups: list[list[tuple[str, ...]]] = []
+def _token_columns(pieces: pl.DataFrame) -> list[_Column] | None:
+    """Columns of tokens; list elements are joined as in :func:`geko.domain.kernel_name.split_name`."""
+    distinct = pieces.select(pl.all().unique().implode()).row(0, named=True)
+    groups: list[list[str]] = []
     open_list = False
-    for pieces in zip(*rows, strict=True):
-        kinds = {(bool(piece), piece.isdigit()) for piece in set(pieces)}
+    for column, texts in distinct.items():
+        kinds = {(bool(text), is_element(text)) for text in texts}
         if len(kinds) != 1:
             return None
         filled, digits = kinds.pop()
         if not filled:
             continue
         if digits and open_list:
-            groups[-1].append(pieces)
+            groups[-1].append(column)
             continue
-        groups.append([pieces])
-        takes = {takes_elements(piece) for piece in set(pieces)}
+        takes = {takes_elements(text) for text in texts}
         if len(takes) != 1:
             return None
+        groups.append([column])
         open_list = takes.pop()
-    return [_Column(group[0] if len(group) == 1 else list(map("_".join, zip(*group, strict=True)))) for group in groups]
+    lists = {group[0]: pl.concat_str(group, separator="_") for group in groups if len(group) > 1}
+    if lists:
+        joined = pieces.select(text.unique().implode().alias(name) for name, text in lists.items())
+        distinct |= joined.row(0, named=True)
+    return [_Column(lists.get(group[0], pl.col(group[0])), distinct[group[0]]) for group in groups]
 
 
-def _json_column(head: Head, by_key: dict[str, _Column], count: int, *, kernel_only: bool) -> list[str]:
-    """Canonical JSON of each name: the sorted fragments ``"KEY":value,`` put together."""
-    fragments: dict[str, Iterable[str]] = {
-        key: itertools.repeat(_fragment(key, value)) for key, value in head.canonical().items()
-    }
-    for key, column in by_key.items():
-        fragments[key] = column.map(
-            {
-                text: "" if kernel_only and not is_kernel_token(key, token.value) else _fragment(key, token.value)
-                for text, token in column.parsed.items()
-            }
-        )
-    rows = zip(*(fragments[key] for key in sorted(fragments)), strict=False)
-    return [f"{{{''.join(row)[:-1]}}}" for row in itertools.islice(rows, count)]
+def _json_column(head: Head, by_key: dict[str, _Column], *, kernel_only: bool) -> pl.Expr:
+    """Canonical JSON of each name: the sorted fragments ``,"KEY":value`` put together."""
+    parts: list[pl.Expr | str] = []
 
+    def add(fragments: dict[str, str], column: _Column | None) -> None:
+        if column is not None and len(set(fragments.values())) > 1:
+            parts.append(column.map(fragments, pl.String))
+            return
+        text = next(iter(fragments.values()))
+        if parts and isinstance(parts[-1], str):
+            parts[-1] += text  # most tokens are constant: fewer parts to join a name
+        else:
+            parts.append(text)
 
-def _fragment(key: str, value: object) -> str:
-    return f"{json.dumps(key, ensure_ascii=False)}:{json.dumps(value, separators=(',', ':'), ensure_ascii=False)},"
+    fixed = head.canonical()
+    for key in sorted([*fixed, *by_key]):
+        column = by_key.get(key)
+        if column is None:
+            add({"": json_fragment(key, fixed[key])}, None)
+            continue
+        wanted = {
+            text: json_fragment(key, token.value)
+            if not kernel_only or is_kernel_token(key, token.value)
+            else ""
+            for text, token in column.parsed.items()
+        }
+        add(wanted, column)
+    joined = pl.concat_str([pl.lit(part) if isinstance(part, str) else part for part in parts])
+    return pl.concat_str(pl.lit("{"), joined.str.slice(1), pl.lit("}"))
