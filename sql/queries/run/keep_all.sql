@@ -1,0 +1,1 @@
+UPDATE run_problem SET kept = true WHERE run_id = $run_id::UUID;
