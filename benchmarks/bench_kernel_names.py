@@ -2,7 +2,8 @@
 
 Usage: python benchmarks/bench_kernel_names.py [NAMES] [--repeat N]
 
-NAMES is a parquet file with a column solution_name, or a text file of one name a line. Without it, names are made up.
+NAMES is a parquet file with a column solution_name, or a text file of one name a line. Without it, made-up
+names are parsed.
 """
 
 from __future__ import annotations

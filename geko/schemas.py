@@ -33,7 +33,7 @@ class RunState:
     """What has been done in a work directory, for which input (``run_state.json``).
 
     Attributes:
-        input_sha256: sha256 of the input file's bytes; it decides whether a work directory belongs to an input.
+        input_sha256: sha256 of the input file's bytes; decides whether a work directory belongs to an input.
         input_path: where the input lay, for messages only.
         created_at: ISO 8601 time in UTC.
         last_modified: ISO 8601 time in UTC of the last save.

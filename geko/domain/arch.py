@@ -208,9 +208,9 @@ def _tables() -> _Tables:
     tables = _Tables({}, {}, {})
     folder = resources.files("geko.domain.archs")
     files = [entry for entry in folder.iterdir() if entry.name.endswith(".toml")]
-    # gfx950 first: lists in messages and --help begin with the default.
-    for entry in sorted(files, key=lambda entry: (not entry.name.startswith(DEFAULT_ARCH), entry.name)):
-        _add(tables, tomllib.loads(entry.read_text(encoding="utf-8")), entry.name)
+    families = [(tomllib.loads(entry.read_text(encoding="utf-8")), entry.name) for entry in files]
+    for data, name in sorted(families, key=lambda item: (item[0]["isa"], item[1])):
+        _add(tables, data, name)
     for point in sorted(metadata.entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):
         _add(tables, _read(point.load()), f"entry point {point.name} ({point.value})")
     return tables

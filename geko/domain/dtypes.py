@@ -174,9 +174,9 @@ _TO_FNUZ = {ocp: fnuz for fnuz, ocp in _FNUZ.items()}
 def fold_fnuz(token: str) -> str:
     """OCP token of a fnuz fp8 type, other tokens unchanged.
 
-    On gfx942 the hipBLASLt client runs ``f8_r`` as ``f8_fnuz_r`` and prints the latter; joins of requested and
-    printed rows compare the folded tokens. Never fold where a type is an identity: the two formats are not the
-    same numbers.
+    On gfx942 the hipBLASLt client runs ``f8_r`` as ``f8_fnuz_r`` and prints the latter; joins of requested
+    and printed rows compare the folded tokens. Never fold where a type is an identity: the two formats are not
+    the same numbers.
     """
     return _FNUZ.get(token, token)
 

@@ -140,7 +140,7 @@ def hipblaslt_types(data_type: str, dest_data_type: str, compute_data_type: str)
 class GemmType:
     """Transposes and types of a GEMM, in hipBLASLt's and in Tensile's terms.
 
-    Give the hipBLASLt types or the Tensile letters: the others are derived. If both are given they must agree.
+    Give the hipBLASLt types or the Tensile letters: the others are derived. Both together must agree.
 
     Attributes:
         transA: N, T, or C (conjugate transpose, complex types only); booleans are accepted.
@@ -350,8 +350,8 @@ class GemmConfig:
         """One workload-log row a size; the keys are :data:`GEMM_LOG_FIELDS`.
 
         Args:
-            mx_scale: ``scaleA`` / ``scaleB`` code of MX rows; the format's canonical code when left out (3 for
-                32, E8). :func:`geko.domain.arch.mx_scale_code` knows the code that an architecture wants.
+            mx_scale: ``scaleA`` / ``scaleB`` code of MX rows; the format's canonical code when left out (3
+                for 32, E8). :func:`geko.domain.arch.mx_scale_code` knows the code that an architecture wants.
         """
         fmt = self.mx_format
         scale = 0 if fmt is None else canonical_scale_code(*fmt) if mx_scale is None else mx_scale
