@@ -1,0 +1,83 @@
+"""The SQL files: where they lie, their text and their hashes."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from geko.errors import WarehouseError
+
+TRACE_VARIABLE = "GEKO_TRACE_SQL"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFile:
+    """One file below ``sql/``.
+
+    Attributes:
+        name: path below its folder without ``.sql``, such as ``queue/claim`` or ``0001_identity_tables``.
+        text: its content.
+    """
+
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@functools.cache
+def sql_root() -> Path:
+    """Folder ``sql``: of the checkout, or ``geko/_sql`` of an installed wheel.
+
+    Raises:
+        WarehouseError: if neither is there.
+    """
+    package = Path(__file__).resolve().parent.parent
+    for candidate in (package.parent / "sql", package / "_sql"):
+        if (candidate / "migrations").is_dir():
+            return candidate
+    raise WarehouseError(f"the SQL files of GEKO are missing beside {package}: install the package again")
+
+
+def sql_files(folder: str) -> list[SqlFile]:
+    """All SQL files below ``sql/<folder>``, sorted by name."""
+    root = sql_root() / folder
+    return [
+        SqlFile(path.relative_to(root).with_suffix("").as_posix(), path.read_text(encoding="utf-8"))
+        for path in sorted(root.rglob("*.sql"))
+    ]
+
+
+@functools.cache
+def statement_text(name: str) -> str:
+    """Text of the statement ``sql/queries/<name>.sql``.
+
+    Raises:
+        WarehouseError: if there is no such statement.
+    """
+    root = sql_root() / "queries"
+    path = root / f"{name}.sql"
+    if ".." in name or not path.is_file():
+        raise WarehouseError(f"there is no statement {name!r} (looked for {path})")
+    _trace(name)
+    return path.read_text(encoding="utf-8")
+
+
+def statement_names() -> Iterator[str]:
+    """Names of all statements."""
+    return (file.name for file in sql_files("queries"))
+
+
+def _trace(name: str) -> None:
+    """Note the first use of a statement in the file named by ``$GEKO_TRACE_SQL``, for the tests' coverage."""
+    target = os.environ.get(TRACE_VARIABLE)
+    if target:
+        with Path(target).open("a", encoding="utf-8") as handle:
+            handle.write(f"{name}\n")

@@ -1,0 +1,156 @@
+"""Bringing a database to this version: migrations once each, macros and views whenever they changed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import datetime
+
+import duckdb
+
+from geko import __version__
+from geko.errors import MigrationError
+from geko.warehouse.engine import Connection
+from geko.warehouse.resources import SqlFile, sql_files
+
+_OBJECT_NAME = re.compile(
+    r"^\s*CREATE\s+OR\s+REPLACE\s+(VIEW|MACRO)\s+\"?([A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE | re.MULTILINE
+)
+_BOOTSTRAP = """
+CREATE TABLE IF NOT EXISTS schema_migration (
+    name VARCHAR NOT NULL, sha256 VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL,
+    geko_version VARCHAR NOT NULL);
+CREATE TABLE IF NOT EXISTS schema_object (
+    kind VARCHAR NOT NULL, name VARCHAR NOT NULL, sha256 VARCHAR NOT NULL);
+"""
+
+
+def migrate(con: Connection, now: datetime, place: str = "the warehouse") -> list[str]:
+    """Apply missing migrations, each in its own transaction, then macros and views if they changed.
+
+    Args:
+        con: connection to the database.
+        now: time written to ``schema_migration``.
+        place: how errors call the database.
+
+    Returns:
+        Names of the migrations applied.
+
+    Raises:
+        MigrationError: if the file is of a newer version, a migration in it was changed, or one fails.
+    """
+    pending = _pending(con, place)
+    for file in pending:
+        _in_transaction(con, file, now)
+    _refresh_objects(con)
+    return [file.name for file in pending]
+
+
+def missing_migrations(con: Connection, place: str = "the warehouse") -> list[str]:
+    """Names of the migrations that a database lacks.
+
+    Raises:
+        MigrationError: as for `migrate`.
+    """
+    return [file.name for file in _pending(con, place)]
+
+
+def _pending(con: Connection, place: str) -> list[SqlFile]:
+    known = {file.name: file for file in sql_files("migrations")}
+    has_table = con.execute(
+        "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_migration' AND NOT internal"
+        " AND database_name = current_database()"
+    ).fetchall()[0][0]
+    done = dict(con.execute("SELECT name, sha256 FROM schema_migration").fetchall()) if has_table else {}
+    unknown = sorted(done.keys() - known.keys())
+    if unknown:
+        raise MigrationError(
+            f"{place} has migration {unknown[-1]}, which GEKO {__version__} doesn't know: it"
+            " was made by a newer version; update GEKO (pip install -U geko) or use another --db"
+        )
+    changed = sorted(name for name, sha256 in done.items() if known[name].sha256 != sha256)
+    if changed:
+        raise MigrationError(
+            f"{place} was made with another text of migration {changed[0]} than GEKO {__version__} has: use"
+            " the version that made it, or make a new file and `geko db import` the old one"
+        )
+    return [file for name, file in sorted(known.items()) if name not in done]
+
+
+def _in_transaction(con: Connection, file: SqlFile, now: datetime) -> None:
+    con.execute("BEGIN TRANSACTION")
+    try:
+        con.execute(_BOOTSTRAP)
+        con.execute(file.text)
+        con.execute(
+            "INSERT INTO schema_migration VALUES ($name, $sha256, $now, $version)",
+            {"name": file.name, "sha256": file.sha256, "now": now, "version": __version__},
+        )
+        con.execute("COMMIT")
+    except duckdb.Error as exc:
+        con.execute("ROLLBACK")
+        raise MigrationError(f"migration {file.name} failed and was undone: {exc}") from exc
+
+
+def objects_hash() -> str:
+    """One hash over the texts of all macros and views."""
+    texts = [f"{kind}\n{file.name}\n{file.text}" for kind in ("macros", "views") for file in sql_files(kind)]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def _refresh_objects(con: Connection) -> None:
+    """Make all macros and views again if the text of any of them changed."""
+    wanted = objects_hash()
+    old = con.execute("SELECT kind, name, sha256 FROM schema_object").fetchall()
+    if any(kind == "all" and sha256 == wanted for kind, _, sha256 in old):
+        return
+    con.execute("BEGIN TRANSACTION")
+    try:
+        for kind, name, _ in old:
+            if kind in ("view", "macro"):
+                _drop(con, kind, name)
+        con.execute("DELETE FROM schema_object")
+        made = _create_all(con, sql_files("macros")) + _create_all(con, sql_files("views"))
+        for kind, name, sha256 in [*made, ("all", "all", wanted)]:
+            con.execute(
+                "INSERT INTO schema_object VALUES ($kind, $name, $sha256)",
+                {"kind": kind, "name": name, "sha256": sha256},
+            )
+        con.execute("COMMIT")
+    except (duckdb.Error, MigrationError):
+        con.execute("ROLLBACK")
+        raise
+
+
+def _drop(con: Connection, kind: str, name: str) -> None:
+    """Drop what an older version made; what the text now makes is made again right after."""
+    if kind == "view":
+        con.execute(f'DROP VIEW IF EXISTS "{name}"')
+        return
+    for row in con.execute(
+        "SELECT DISTINCT function_type FROM duckdb_functions() WHERE function_name = $name AND NOT internal",
+        {"name": name},
+    ).fetchall():
+        con.execute(f'DROP MACRO {"TABLE " if row[0] == "table_macro" else ""}"{name}"')
+
+
+def _create_all(con: Connection, files: list[SqlFile]) -> list[tuple[str, str, str]]:
+    """Create in the order of their names; one that needs a later one waits for the next pass."""
+    made: list[tuple[str, str, str]] = []
+    waiting = files
+    while waiting:
+        failed: list[tuple[SqlFile, duckdb.Error]] = []
+        for file in waiting:
+            try:
+                con.execute(file.text)
+            except (duckdb.CatalogException, duckdb.BinderException) as exc:
+                failed.append((file, exc))
+            except duckdb.Error as exc:
+                raise MigrationError(f"{file.name}.sql can't be created: {exc}") from exc
+            else:
+                made += [(kind.lower(), name, file.sha256) for kind, name in _OBJECT_NAME.findall(file.text)]
+        if len(failed) == len(waiting):
+            stuck, reason = failed[0]
+            raise MigrationError(f"{stuck.name}.sql can't be created: {reason}") from reason
+        waiting = [file for file, _ in failed]
+    return made
