@@ -1,0 +1,159 @@
+"""The frame of ingest: what a source format is, what its parser returns, and the list of all formats.
+
+A format is known by its content, never by its name. Its parser turns one file into Arrow tables of the
+warehouse. Storing them is the business of :mod:`geko.ingest.store` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from geko.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from geko.warehouse import Scratch
+
+#: Reject texts are cut after this many characters.
+REJECT_CHARS = 2000
+
+
+class Format(Protocol):
+    """One source format; modules of :mod:`geko.ingest` offer theirs as ``FORMAT``.
+
+    Attributes:
+        kind: its name in ``ingest_file.kind`` and ``--kind``, such as ``"hipblaslt-log"``.
+        version: raised whenever the parser reads files differently, so that they are read anew.
+        title: what it is, in a few words for messages.
+    """
+
+    kind: str
+    version: int
+    title: str
+
+    def sniff(self, head: bytes, path: Path) -> float:
+        """How sure it is, from 0 (no) to 1, that a file with this beginning is of the format.
+
+        Args:
+            head: the first bytes of the file (64 KiB, or 4 MiB when nothing was found in those).
+            path: to look at more of the content (Parquet reads its footer); names prove nothing.
+        """
+        ...
+
+    def parse(self, path: Path, scratch: Scratch) -> Parsed:
+        """Read a file.
+
+        Args:
+            path: the file.
+            scratch: in-memory database with the macros, schema and statements of the warehouse.
+
+        Raises:
+            InputError: if the file as a whole can't be used; single bad lines are rejects.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What one file holds.
+
+    Attributes:
+        tables: rows by table name (see :data:`TABLES`), with its columns and without ``file_id``; ids are texts.
+        batches: more rows of tables with an identity (``problem``, ``call``, ...), made and stored one part
+            after the other before everything else, for files that would not fit in memory; read once.
+        rejects: columns ``line`` (1-based, first), ``n_lines``, ``reason``, ``text``; None for none.
+        n_lines: lines of the file, None for binary formats.
+        n_rows: rows that were understood.
+        detail: what the format carries besides rows (validators, banner, versions); JSON values.
+    """
+
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    batches: Iterable[Mapping[str, pa.Table]] = ()
+    rejects: pa.Table | None = None
+    n_lines: int | None = None
+    n_rows: int = 0
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: Tables that a parser may fill, in the order they are stored. Rows of a table with an identity are inserted only
+#: where that id is absent; the others belong to the file and are appended, with its ``file_id`` where they have
+#: one (columns ``ingested_at``, ``first_seen`` and ``last_seen`` are filled in).
+TABLES: tuple[str, ...] = (
+    "environment",
+    "device",
+    "protocol",
+    "library",
+    "problem",
+    "solution",
+    "solution_name",
+    "solution_alias",
+    "library_solution",
+    "library_entry",
+    "call",
+    "workload_call",
+    "measurement",
+    "validation",
+    "output",
+)
+
+#: Modules with a ``FORMAT``, in the order in which equal scores are decided.
+MODULES: dict[str, str] = {
+    "hipblaslt-log": "geko.ingest.hipblaslt_log",
+    "rocblas-log": "geko.ingest.rocblas_log",
+    "bench-commands": "geko.ingest.bench_commands",
+    "gemm-list": "geko.ingest.gemm_list",
+    "bench-yaml": "geko.ingest.bench_yaml",
+}
+
+
+def kinds() -> tuple[str, ...]:
+    """Names of all formats."""
+    return tuple(MODULES)
+
+
+def load(kind: str) -> Format:
+    """The format of a name.
+
+    Raises:
+        UsageError: for a name that no format has.
+    """
+    if kind not in MODULES:
+        raise UsageError(f"there is no format {kind!r}; choose auto or one of: {', '.join(MODULES)}")
+    form: Format = import_module(MODULES[kind]).FORMAT
+    return form
+
+
+def recognise(head: bytes, path: Path, among: Callable[[], tuple[str, ...]] = kinds) -> Format | None:
+    """The format whose ``sniff`` is the surest, None if all say no."""
+    best: Format | None = None
+    best_score = 0.0
+    for kind in among():
+        form = load(kind)
+        score = form.sniff(head, path)
+        if score > best_score:
+            best, best_score = form, score
+        if best_score >= 1.0:
+            break
+    return best
+
+
+def reject_table(rows: list[tuple[int, int, str, str]]) -> pa.Table | None:
+    """Rejects from (line, n_lines, reason, text), texts cut, in the order of the lines; None for none."""
+    if not rows:
+        return None
+    import pyarrow as pa
+
+    ordered = sorted(rows)
+    return pa.table(
+        {
+            "line": pa.array([row[0] for row in ordered], pa.int64()),
+            "n_lines": pa.array([row[1] for row in ordered], pa.int64()),
+            "reason": pa.array([row[2] for row in ordered], pa.string()),
+            "text": pa.array([row[3][:REJECT_CHARS] for row in ordered], pa.string()),
+        }
+    )
