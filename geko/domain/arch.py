@@ -12,7 +12,6 @@ import tomllib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +204,8 @@ def _add(tables: _Tables, data: Mapping[str, Any], origin: str) -> None:
 
 @functools.cache
 def _tables() -> _Tables:
+    from importlib import metadata, resources  # slow to import, and often not needed
+
     tables = _Tables({}, {}, {})
     folder = resources.files("geko.domain.archs")
     files = [entry for entry in folder.iterdir() if entry.name.endswith(".toml")]

@@ -175,7 +175,7 @@ def fold_fnuz(token: str) -> str:
     """OCP token of a fnuz fp8 type, other tokens unchanged.
 
     On gfx942 the hipBLASLt client runs ``f8_r`` as ``f8_fnuz_r`` and prints the latter; joins of requested
-    and printed rows compare the folded tokens. Never fold where a type is an identity: the two formats are not
+    and printed rows compare the folded tokens. Never fold where a type is an identity: the formats are not
     the same numbers.
     """
     return _FNUZ.get(token, token)

@@ -129,7 +129,8 @@ def test_tokens_of_all_forms(text: str, key: str, value: object) -> None:
         ("Cijk_Alik_Bljk_F8B8SS_BH_SAB_UserArgs", "F8B8SS", True, True, True, "SAB", "TN"),
         ("Cijk_Ailk_Bjlk_S_B_BiasS_HAS_SAV_UserArgs", "S", True, False, True, "BiasS_HAS_SAV", "NT"),
         ("Cijk_Ailk_Bjlk_S_MX_B_Bias_HA_S_SAV_UserArgs", "S", True, False, True, "MX_Bias_HA_S_SAV", "NT"),
-        ("Cijk_Alik_Bljk_F4SS_MXAF8B32_MXBF8B32_BH_UserArgs", "F4SS", True, True, True, "MXAF8B32_MXBF8B32", "TN"),
+        ("Cijk_Alik_Bljk_F4SS_MXAF8B32_MXBF8B32_BH_UserArgs", "F4SS", True, True, True, "MXAF8B32_MXBF8B32",
+         "TN"),
         ("Cijk_Ailk_Bljk_HF8_HHS_BH_SAB", "HF8_HHS", True, True, False, "SAB", "NN"),
         ("Cijk_AlikC_Bljk_CB", "C", True, False, False, "", "TN"),
     ],
@@ -170,9 +171,11 @@ def test_renamed_stream_k(strategy: str, stream_k: int | None) -> None:
 @pytest.mark.parametrize(
     ("name", "rest", "mt0"),
     [
-        ("Custom_Cijk_Alik_Bljk_BBS_BH_MT256x256x64_MI16x16x1_UserArgs_shortname0_gfx950", "UserArgs_shortname0_gfx950", 256),
+        ("Custom_Cijk_Alik_Bljk_BBS_BH_MT256x256x64_MI16x16x1_UserArgs_shortname0_gfx950",
+         "UserArgs_shortname0_gfx950", 256),
         ("Custom_Cijk_Ailk_Bljk_HHS_BH_MT16x192x128_MI16x16x1_3_Equality_gfx942", "3_Equality_gfx942", 16),
-        ("Custom_Cijk_Ailk_Bljk_F8H_HHS_BH_MT128x16x128_MI16x16x1_Freesize_10_gfx942", "Freesize_10_gfx942", 128),
+        ("Custom_Cijk_Ailk_Bljk_F8H_HHS_BH_MT128x16x128_MI16x16x1_Freesize_10_gfx942",
+         "Freesize_10_gfx942", 128),
         ("Custom_Cijk_Ailk_Bljk_HHS_BH_MT16x128x128_MI16x16x1_GRVWA8_DTVB", "DTVB", 16),
     ],
 )  # fmt: skip
@@ -277,7 +280,8 @@ def test_bulk_of_nothing() -> None:
 
 
 _PIECE = st.one_of(
-    st.sampled_from(["MT16x16x8", "MI16x16x1", "SN", "UserArgs", "AFEM1", "WG32_8_1", "NTn1", "GSUM", "8", "", "n", "Cijk"]),
+    st.sampled_from(["MT16x16x8", "MI16x16x1", "SN", "UserArgs", "AFEM1", "WG32_8_1", "NTn1", "GSUM", "8", "", "n",
+                     "Cijk"]),
     st.text("ABCGMTUWn0123456789px_.é²", max_size=6),
 )  # fmt: skip
 
@@ -300,7 +304,7 @@ def test_huge_numbers_do_not_break_the_columns() -> None:
     assert (hot["mt0"], hot["mt1"], hot["wgm"], hot["pgr"], hot["plr"]) == (None, 16, None, 2, None)
 
 
-# Real names -----------------------------------------------------------------------------------------------------
+# Real names -----------------------------------------------------------------------------------------------
 
 
 def test_all_measured_solutions_parse_without_leftover(shared: Path) -> None:
@@ -349,5 +353,6 @@ def test_names_in_all_other_files_parse(shared: Path) -> None:
     frame = parse_names(sorted(names))
     assert frame.height > 1400
     strange = {piece for pieces in frame["leftover"].to_list() for piece in pieces}
-    assert strange <= {"NEW"}  # a tag that one merge sample adds to its solutions
+    # a tag that one merge sample adds, and a report that prints a hand-written kernel without its prefix
+    assert strange <= {"NEW", "shortname0", "gfx950"}
     assert frame["contraction"].null_count() == 0 and frame["mt0"].null_count() == 0
