@@ -1,7 +1,7 @@
 """Ingest: logs, lists, libraries and results of other tools into the warehouse.
 
-    from geko.ingest import ingest
-    reports = ingest(warehouse, ["rank0.yaml", "rank1.yaml"], workload="llama")
+from geko.ingest import ingest
+reports = ingest(warehouse, ["rank0.yaml", "rank1.yaml"], workload="llama")
 """
 
 from __future__ import annotations
