@@ -280,7 +280,8 @@ def test_bulk_of_nothing() -> None:
 
 
 _PIECE = st.one_of(
-    st.sampled_from(["MT16x16x8", "MI16x16x1", "SN", "UserArgs", "AFEM1", "WG32_8_1", "NTn1", "GSUM", "8", "", "n",
+    st.sampled_from(["MT16x16x8", "MI16x16x1", "SN", "UserArgs", "AFEM1", "WG32_8_1", "NTn1",
+    "GSUM", "8", "", "n",
                      "Cijk"]),
     st.text("ABCGMTUWn0123456789px_.é²", max_size=6),
 )  # fmt: skip
