@@ -63,7 +63,7 @@ class Parsed:
     """What one file holds.
 
     Attributes:
-        tables: rows by table name (see :data:`TABLES`), with its columns, without ``file_id``; ids as text.
+        tables: rows by table name (see :data:`TABLES`) with its columns but ``file_id``; ids as text.
         batches: more rows of tables with an identity (``problem``, ``call``, ...), made and stored one part
             after the other before everything else, for files that would not fit in memory; read once.
         rejects: columns ``line`` (1-based, first), ``n_lines``, ``reason``, ``text``; None for none.
@@ -81,8 +81,8 @@ class Parsed:
 
 
 #: Tables that a parser may fill, in the order they are stored. Rows of a table with an identity are inserted
-#: only where that id is absent; the others belong to the file and are appended, with its ``file_id`` where they
-#: have one (columns ``ingested_at``, ``first_seen`` and ``last_seen`` are filled in).
+#: only where that id is absent; the others belong to the file and are appended, with its ``file_id`` where
+#: they have one (columns ``ingested_at``, ``first_seen`` and ``last_seen`` are filled in).
 TABLES: tuple[str, ...] = (
     "environment",
     "device",
