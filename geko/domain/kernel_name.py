@@ -439,10 +439,15 @@ def is_element(text: str) -> bool:
     return _ELEMENT.fullmatch(text) is not None
 
 
+def is_tile(text: str) -> bool:
+    """Whether a piece lists its elements with x: ``MT256x128x64``, ``MI16x16x1``."""
+    return _TILE.fullmatch(text) is not None
+
+
 def takes_elements(text: str) -> bool:
     """Whether digits after this piece are further elements of its list."""
     # MT and MI list their elements with x; a piece that is no token can't be a list (Freesize_10).
-    return parse_token(text).known and text not in FLAGS and not _TILE.fullmatch(text)
+    return parse_token(text).known and text not in FLAGS and not is_tile(text)
 
 
 def parse_name(name: str) -> KernelName:

@@ -20,6 +20,7 @@ from geko.domain.kernel_name import (
     hot_head,
     is_element,
     is_kernel_token,
+    is_tile,
     json_fragment,
     parse_head,
     parse_name,
@@ -132,7 +133,7 @@ def _parse_alike(head_text: str, bodies: pl.Series) -> pl.DataFrame | None:
         return None
     pieces = bodies.str.split_exact("_", bodies[0].count("_")).struct.unnest()
     columns = _token_columns(pieces)
-    if not columns:
+    if not columns or not all(map(is_tile, columns[0].parsed)):
         return None
     by_key: dict[str, _Column] = {}
     leftover: list[str] = []
@@ -143,8 +144,6 @@ def _parse_alike(head_text: str, bodies: pl.Series) -> pl.DataFrame | None:
         by_key[unique_key(token.key, by_key)] = column
         if not token.known and token.key != "UserArgs":
             leftover.append(token.key)
-    if "MT" not in by_key or columns[0] is not by_key["MT"]:
-        return None
     result: dict[str, pl.Expr] = {
         "family": pl.lit("tensile"),
         "canonical": _json_column(head, by_key, kernel_only=False),

@@ -256,7 +256,8 @@ def test_bulk_with_one_layout_but_unlike_pieces() -> None:
     alike = [f"Cijk_Ailk_Bljk_SB_MT{16 * i}x64x8_SE_{'1' * (i % 2)}LDSB0_WGM{i}" for i in range(1, 101)]
     odd = [f"Cijk_Ailk_Bljk_SB_MT64x64x8_SE_LRVW{i}_MI{'' if i % 2 else i}_4" for i in range(100)]
     twice = [f"Cijk_Ailk_Bljk_SB_MTx_MT{i}x64x8_SE" for i in range(100)]
-    names = alike + odd + twice
+    bare = [f"Cijk_Ailk_Bljk_SB_MT{tail}_WGM{i}" for tail in ("", "5", "5_4") for i in range(100)]
+    names = alike + odd + twice + bare
     assert parse_names(names).to_dicts() == _scalar(names)
 
 
