@@ -1,0 +1,227 @@
+"""Which combinations of kernel parameters tensilelite refuses, as expressions over whole columns.
+
+The rules are those of tensilelite's solution check (``SolutionStructs``), as far as they depend on the macro tile. They
+are kept on the generous side where its result depends on details: a combination that passes here can still be
+refused there, one that is dropped here never builds.
+
+Columns read: ``im in ik ib wtm wtn wgm wgn lsu mt0 mt1 waves threads``, and any of the parameters ``DepthU``,
+``GlobalReadVectorWidthA/B``, ``VectorWidthA/B``, ``DirectToVgprA/B``, ``WaveSeparateGlobalReadA/B``,
+``ClusterLocalRead``, ``1LDSBuffer``, ``PrefetchLocalRead``, ``StoreVectorWidth``, ``SourceSwap``. A parameter without
+a column is taken from ``fixed``, and tested only where it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from geko.config_generator.constants import COMPUTE_BYTES
+
+#: (name, reason, expression that is true where the combination is refused)
+Rule = tuple[str, str, pl.Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """What the rules need to know beside the columns.
+
+    Attributes:
+        data_type: Tensile type of A and B.
+        element_bytes: bytes of one element in LDS.
+        layout: two letters, transposes of A and B.
+        lds_bytes: LDS of a compute unit.
+        wavefront: lanes of a wave.
+        compute_type: Tensile type of the accumulator.
+        fixed: parameters that are the same in all rows.
+        stream_k: Stream-K kernels.
+        four_waves: the tensilelite at hand asks for four waves in a Stream-K workgroup (versions of 2024).
+    """
+
+    data_type: str
+    element_bytes: float
+    layout: str
+    lds_bytes: int
+    wavefront: int = 64
+    compute_type: str = "S"
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    stream_k: bool = False
+    four_waves: bool = False
+
+
+def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
+    """Rules that can be judged with these columns, in the order in which tensilelite would meet them."""
+    known = set(columns)
+
+    def has(*names: str) -> bool:
+        return all(name in known or facts.fixed.get(name) is not None for name in names)
+
+    def value(name: str) -> pl.Expr:
+        return pl.col(name) if name in known else pl.lit(facts.fixed[name])
+
+    out: list[Rule] = list(_geometry(facts))
+    if has("DepthU"):
+        out += _depth(facts, value("DepthU"))
+        if has("ClusterLocalRead"):
+            out += _wide_local_reads(facts, value("DepthU"), value("ClusterLocalRead"))
+        buffers = value("1LDSBuffer") if has("1LDSBuffer") else pl.lit(1)
+        out.append(_lds(facts, value("DepthU"), buffers, known))
+    for side, tile in (("A", "mt0"), ("B", "mt1")):
+        width, vector = f"GlobalReadVectorWidth{side}", f"VectorWidth{side}"
+        wave_tile = pl.col("wtm" if side == "A" else "wtn")
+        if has(vector):
+            chosen = value(vector)
+            out.append((
+                "V1",
+                f"{vector} doesn't divide the wave tile, or is wider than 16 bytes",
+                (chosen > 0) & ((wave_tile % chosen.clip(1) != 0) | (chosen * facts.element_bytes > 16)),
+            ))  # fmt: skip
+        if has("DepthU", width):
+            out += _loads(facts, side, pl.col(tile), value("DepthU"), value(width))
+        if has(f"DirectToVgpr{side}", width, vector):
+            out += _to_vgpr(facts, side, value(f"DirectToVgpr{side}").cast(pl.Boolean), value(width), value(vector))
+        if has("DepthU", f"WaveSeparateGlobalRead{side}"):
+            apart = value(f"WaveSeparateGlobalRead{side}") > 0
+            split = value("DepthU") if _contiguous_free(facts, side) else pl.col(tile)
+            waves = pl.col("waves") * pl.col("lsu")
+            out.append(("D4", "waves can't load separate parts of the tile", apart & (split % waves != 0)))
+    if has("DirectToVgprA", "DirectToVgprB"):
+        both = value("DirectToVgprA").cast(pl.Boolean) & value("DirectToVgprB").cast(pl.Boolean)
+        out.append(("E4", "only one operand can go to registers without LDS", both))
+    return out
+
+
+def invalid(facts: KernelFacts, columns: list[str]) -> pl.Expr:
+    """Expression that is true where any rule refuses the combination."""
+    expr = pl.lit(False)
+    for _, _, rule in rules(facts, columns):
+        expr = expr | rule
+    return expr
+
+
+def _contiguous_free(facts: KernelFacts, side: str) -> bool:
+    return facts.layout[0] == "N" if side == "A" else facts.layout[1] != "N"
+
+
+def _geometry(facts: KernelFacts) -> list[Rule]:
+    col = pl.col
+    area, threads, split = col("mt0") * col("mt1"), col("threads"), col("lsu") > 1
+    out: list[Rule] = [
+        ("G2", "fewer elements in the macro tile than threads", area < threads),
+        ("G3", "LocalSplitU: threads must be a multiple of MT0", split & (threads % col("mt0") != 0)),
+        ("G3", "LocalSplitU: MT0*MT1 must be a multiple of the threads", split & (area % threads != 0)),
+        (
+            "G3",
+            "LocalSplitU: partial sums don't fit LDS",
+            split & (area * col("lsu") * COMPUTE_BYTES.get(facts.compute_type, 4) > facts.lds_bytes),
+        ),
+    ]
+    if facts.compute_type not in ("S", "I", "C", "Z"):
+        out.append(("G3", "LocalSplitU needs 32-bit accumulators", split))
+    if facts.stream_k and facts.four_waves:
+        out.append(("S1", "this tensilelite's Stream-K needs four waves", col("waves") != 4))
+    return out
+
+
+def _depth(facts: KernelFacts, depth: pl.Expr) -> list[Rule]:
+    return [("G1", "DepthU isn't a multiple of the instruction's K times LocalSplitU",
+             depth % (pl.col("ik") * pl.col("lsu")) != 0)]  # fmt: skip
+
+
+def _wide_local_reads(facts: KernelFacts, depth: pl.Expr, cluster: pl.Expr) -> list[Rule]:
+    col = pl.col
+    iterations = depth // col("lsu") // col("ik")
+    per_thread = (col("im") * col("ik") * col("ib") // facts.wavefront).clip(1)
+    if facts.layout == "NT":
+        return []  # both operands lie in LDS as they are read: no wider reads
+    widest = int(16 / facts.element_bytes)
+    multiple = pl.max_horizontal(widest // per_thread, pl.lit(1))
+    # With a single wide iteration the reads are narrowed to the instruction's own width.
+    multiple = pl.when(depth // col("ik") <= multiple).then(1).otherwise(multiple)
+    return [
+        ("G4", "iterations aren't a multiple of the wide local read", iterations % multiple != 0),
+        ("G4", "too few iterations to prefetch wide local reads", iterations < multiple),
+        (
+            "G4",
+            "wide local reads need ClusterLocalRead",
+            (multiple > 1) & (cluster == 0) & (iterations > 1),
+        ),
+    ]  # fmt: skip
+
+
+def lds_bytes(facts: KernelFacts, depth: pl.Expr, known: set[str]) -> pl.Expr:
+    """Bytes of one LDS buffer without padding; an operand that goes to registers takes none."""
+    total = pl.lit(0)
+    for side, tile in (("A", "mt0"), ("B", "mt1")):
+        size = pl.col(tile) * depth
+        name = f"DirectToVgpr{side}"
+        if name in known:
+            size = pl.when(pl.col(name).cast(pl.Boolean)).then(0).otherwise(size)
+        total = total + size
+    return total * facts.element_bytes
+
+
+def _lds(facts: KernelFacts, depth: pl.Expr, buffers: pl.Expr, known: set[str]) -> Rule:
+    one = lds_bytes(facts, depth, known)
+    # The second of two buffers begins at a power of two.
+    second = pl.lit(2.0).pow((one.clip(1)).log(2).ceil())
+    needed = pl.when(buffers == 0).then(second + one).otherwise(one)
+    return ("L2", f"the tile doesn't fit the {facts.lds_bytes // 1024} KiB of LDS", needed > facts.lds_bytes)
+
+
+def _loads(facts: KernelFacts, side: str, tile: pl.Expr, depth: pl.Expr, width: pl.Expr) -> list[Rule]:
+    elements = tile * depth
+    wide = width.clip(1)
+    coalesced = tile if _contiguous_free(facts, side) else depth
+    given = width > 0
+    return [
+        ("V2", f"GlobalReadVectorWidth{side} is wider than 16 bytes", given & (wide * facts.element_bytes > 16)),
+        (
+            "G5",
+            f"the loads of {side} don't split evenly over the threads",
+            given & ((elements % wide != 0) | (elements // wide % pl.col("threads") != 0) | (elements // wide == 0)),
+        ),
+        ("V2", f"GlobalReadVectorWidth{side} doesn't divide the contiguous dimension", given & (coalesced % wide != 0)),
+        (
+            "V2",
+            "width -2 is for skinny tiles of an operand contiguous along its free dimension",
+            (width == -2) & _not_skinny(facts, side),
+        ),
+    ]
+
+
+def _not_skinny(facts: KernelFacts, side: str) -> pl.Expr:
+    if not _contiguous_free(facts, side):
+        return pl.lit(True)
+    tile, waves = ("wtm", "wgm") if side == "A" else ("wtn", "wgn")
+    return (pl.col("ib") != 1) | (pl.col(tile) != 1) | (pl.col(waves) != 1)
+
+
+def _to_vgpr(facts: KernelFacts, side: str, on: pl.Expr, width: pl.Expr, vector: pl.Expr) -> list[Rule]:
+    other = pl.col("wgn" if side == "A" else "wgm")
+    out: list[Rule] = [
+        ("E4", f"DirectToVgpr{side}: waves along the other dimension", on & (other != 1)),
+        ("E3", f"DirectToVgpr{side}: loads of less than 4 bytes", on & (width > 0) & (width * facts.element_bytes < 4)),
+    ]
+    if _contiguous_free(facts, side):
+        wave_tile = pl.col("wtm" if side == "A" else "wtn")
+        resolved = pl.when(vector > 0).then(vector).otherwise(auto_vector_width(facts, wave_tile))
+        out.append(("E3", f"DirectToVgpr{side}: VectorWidth must equal the load width", on & (width > 0) & (resolved != width)))
+        if facts.element_bytes < 4 and facts.data_type != "B" and facts.data_type != "H":
+            out.append(("E3", f"DirectToVgpr{side}: bytes can't be packed in registers", on & (facts.element_bytes < 2)))
+    else:
+        out.append(("E3", f"DirectToVgpr{side}: no LocalSplitU for this layout", on & (pl.col("lsu") > 1)))
+    return out
+
+
+def auto_vector_width(facts: KernelFacts, wave_tile: pl.Expr) -> pl.Expr:
+    """What tensilelite makes of VectorWidth -1: the widest power of two up to 16 bytes that divides the wave tile."""
+    widest = max(1, int(16 / facts.element_bytes))
+    choice = pl.lit(1)
+    width = 2
+    while width <= widest:
+        choice = pl.when(wave_tile % width == 0).then(width).otherwise(choice)
+        width *= 2
+    return choice

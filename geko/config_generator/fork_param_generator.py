@@ -1,0 +1,168 @@
+"""The search space of one size: profile, matrix instructions, post-processing, kernel count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from geko.config_generator.constants import SearchSpace
+from geko.config_generator.fork_params.depth import subtile_entries
+from geko.config_generator.fork_params.hw_profiles.gfx942 import profiles as gfx942
+from geko.config_generator.fork_params.hw_profiles.gfx950 import profiles as gfx950
+from geko.config_generator.fork_params.hw_profiles.gfx1250 import profiles as gfx1250
+from geko.config_generator.fork_params.mi_group import MiGroup
+from geko.config_generator.fork_params.optimization_param import ForkSpace, Profile
+from geko.config_generator.fork_params.post_processor import PostInput, apply
+from geko.config_generator.fork_params.refine import refine
+from geko.config_generator.mi_designer import Design, TileQuery, design
+from geko.config_generator.sizes import Size
+from geko.errors import InputError
+
+#: (profile family, search space) -> profile.
+PROFILES: dict[tuple[str, str], Profile] = {
+    ("gfx950", "heuristic"): gfx950.heuristic,
+    ("gfx950", "generic"): gfx950.generic,
+    ("gfx950", "subtile"): gfx950.subtile,
+    ("gfx942", "heuristic"): gfx942.heuristic,
+    ("gfx942", "generic"): gfx942.generic,
+    ("gfx1250", "heuristic"): gfx1250.heuristic,
+    ("gfx1250", "generic"): gfx1250.generic,
+}
+
+
+def register_profile(family: str, space: str, profile: Profile) -> None:
+    """Add a search space for a chip family of another package (called from its entry point)."""
+    PROFILES[family, space] = profile
+
+
+def profile_family(arch_family: str) -> str:
+    """Family whose profiles apply: that of the architecture's name without a suffix such as ``-strict``."""
+    return arch_family.split("-")[0]
+
+
+@dataclass(slots=True)
+class SizeSpace:
+    """Search space of one size.
+
+    Attributes:
+        size: ``(M, N, B, K)``.
+        params: flat axes and groups but the first.
+        group: group dimension 0, the matrix instructions.
+        design: how the instructions were chosen.
+        notes: what was done to keep this size alive, empty as a rule.
+    """
+
+    size: Size
+    params: ForkSpace
+    group: MiGroup
+    design: Design
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kernels(self) -> int:
+        """Number of kernels the full product has."""
+        return self.params.count(len(self.group))
+
+
+def build(post: PostInput, query: TileQuery, *, mx_block: int | None = None, four_waves: bool = False) -> SizeSpace:
+    """Build the search space of ``query.size``.
+
+    Args:
+        post: GEMM, space and forced values.
+        query: the same GEMM for the designer.
+        mx_block: elements a scale when scale loads are to be checked.
+        four_waves: see :class:`geko.candidates.validity.KernelFacts`.
+
+    Raises:
+        InputError: no macro tile is left for this size (default rules only), or the data type can't be tuned.
+    """
+    key = (post.family, post.space)
+    if key not in PROFILES:
+        spaces = [space for family, space in PROFILES if family == post.family]
+        if not spaces:
+            raise InputError(f"no search space for chip family {post.family}; see register_profile", value=post.family)
+        raise InputError(f"{post.family} has the search spaces {', '.join(spaces)}", value=post.space)
+    params = PROFILES[key](post.gemm)
+    wavefront = next(iter(params.values("WavefrontSize")), query.wavefront)
+    query = replace(query, wavefront=int(wavefront))
+    found = design(query)
+    frame = _split_column(found.entries, query.stream_k)
+    group = MiGroup(frame)
+    notes = tuple(f"filters loosened: {name}" for name in found.relaxed)
+    original = post.gemm.is_original
+    if query.subtile:
+        axis = params.find("DepthU")
+        group.frame = subtile_entries(frame, axis.values if axis else [], query.data_type, int(wavefront), mx_block)
+        if original and group.frame.is_empty():
+            group.frame = group.frame.clear()
+    if not original:
+        _refined(post, params, group, four_waves)
+        if group.frame.is_empty() and not group.cms:
+            group.frame, extra = _second_try(post, query, params, group, four_waves)
+            notes += extra
+    else:
+        apply(post, params, group)
+    group.frame = group.frame.with_columns(pl.lit(0, pl.Int64).alias("size"))
+    if not original and not len(group):
+        raise InputError(
+            "no macro tile is left that this chip can build: "
+            + ("MT_DU names a tile or DepthU that doesn't fit" if post.mt_du else "the DepthU list doesn't suit")
+            + f" {post.gemm.data_type} of size {list(query.size)}; see `geko mi` for the reasons"
+        )
+    return SizeSpace(query.size, params, group, found, notes)
+
+
+def _refined(post: PostInput, params: ForkSpace, group: MiGroup, four_waves: bool) -> None:
+    """Default rules: the original's steps, but those that look at all tiles at once work per tile."""
+    apply_default(post, params, group)
+    refine(post, params, group, four_waves=four_waves)
+
+
+def apply_default(post: PostInput, params: ForkSpace, group: MiGroup) -> None:
+    """Post-processing steps that default and original rules share."""
+    steps: Callable[[PostInput, ForkSpace, MiGroup], None] = apply
+    family = post.family
+    if (family, post.space) == ("gfx950", "heuristic"):
+        # The "any tile" steps would change axes for all tiles; refine() does them per tile.
+        steps = _gfx950_per_tile
+    steps(post, params, group)
+
+
+def _gfx950_per_tile(post: PostInput, params: ForkSpace, group: MiGroup) -> None:
+    from geko.config_generator.fork_params import post_processor as steps
+
+    if post.mt_du is not None:
+        steps.force_tile(post, params, group)
+    steps.accumulators(post, group)
+    steps.custom_schedules(post, params, group)
+    if post.ignore_non_temporal:
+        steps.ignore_cache_hints(params)
+
+
+def _second_try(
+    post: PostInput, query: TileQuery, params: ForkSpace, group: MiGroup, four_waves: bool
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Filters chose tiles that can't be built: take the unfiltered ones that can."""
+    if post.mt_du is not None or query.subtile:
+        return group.frame, ()
+    fresh = PROFILES[post.family, post.space](post.gemm)
+    loose = design(replace(query, mi_filter=0))
+    other = MiGroup(_split_column(loose.entries, query.stream_k))
+    _refined(post, fresh, other, four_waves)
+    params.params, params.groups = fresh.params, fresh.groups
+    return other.frame, ("filters loosened: MI_FILTER 0, the filtered tiles can't be built",)
+
+
+def _split_column(frame: pl.DataFrame, stream_k: bool) -> pl.DataFrame:
+    """The global split as a parameter of the entry; Stream-K kernels have none."""
+    if stream_k:
+        return frame
+    split = pl.when(pl.col("gsu") > 1).then(pl.col("gsu")).otherwise(pl.lit(None, pl.Int64))
+    return frame.with_columns(split.alias("GlobalSplitU"))
+
+
+def spaces_of(family: str) -> list[SearchSpace]:
+    """Search spaces of a profile family."""
+    return [space for known, space in PROFILES if known == family]  # type: ignore[misc]

@@ -1,0 +1,1 @@
+"""Fork parameters: the axes of a tuning config, by chip family and search space."""

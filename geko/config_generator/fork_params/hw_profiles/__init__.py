@@ -1,0 +1,1 @@
+"""One package per chip family: its instruction table and its search spaces."""

@@ -1,0 +1,1 @@
+"""Search spaces of the gfx942 family."""

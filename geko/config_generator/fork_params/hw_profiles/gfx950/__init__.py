@@ -1,0 +1,1 @@
+"""Search spaces of the gfx950 family."""

@@ -1,0 +1,219 @@
+"""The default rules: axes that depend on the macro tile move into its entry, and only where they can be built.
+
+The original multiplies one flat list per axis with all macro tiles, and leaves it to tensilelite to refuse what
+doesn't fit. Here every entry of group dimension 0 carries its DepthU, and in the exhaustively benchmarked spaces also
+the axes of :data:`TILE_AXES` whose values only suit some tiles.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from geko.candidates.validity import KernelFacts, auto_vector_width, invalid
+from geko.config_generator.fork_params.depth import element_bytes
+from geko.config_generator.fork_params.mi_group import MiGroup
+from geko.config_generator.fork_params.optimization_param import ForkSpace, ProfileInput
+from geko.config_generator.fork_params.post_processor import PostInput
+
+#: Axes whose legal values depend on the macro tile, in the order in which they are written into an entry.
+TILE_AXES = (
+    "DepthU",
+    "PrefetchGlobalRead",
+    "1LDSBuffer",
+    "ClusterLocalRead",
+    "DirectToVgprA",
+    "DirectToVgprB",
+    "GlobalReadVectorWidthA",
+    "GlobalReadVectorWidthB",
+    "VectorWidthA",
+    "VectorWidthB",
+)
+
+
+def facts_of(gemm: ProfileInput, fixed: dict[str, Any], *, four_waves: bool = False) -> KernelFacts:
+    """What the validity rules need to know of a GEMM."""
+    return KernelFacts(
+        gemm.data_type,
+        element_bytes(gemm.data_type),
+        gemm.layout,
+        gemm.lds_bytes,
+        compute_type=gemm.compute_type,
+        fixed=fixed,
+        stream_k=gemm.stream_k,
+        four_waves=four_waves,
+    )
+
+
+def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bool = False) -> None:
+    """Move tile-dependent axes into the entries and drop what can't be built, in place.
+
+    Raises nothing: an empty frame is for the caller to report, it knows the size.
+    """
+    gemm = post.gemm
+    if post.family == "gfx1250" or post.space == "subtile":
+        return  # other load paths: the wave-tile and DepthU rules of these spaces have been applied already
+    exhaustive = post.space == "heuristic"
+    if exhaustive:
+        _fold_groups(params)
+        _vector_widths(gemm, params)
+        if not gemm.contiguous_free("A") or not gemm.contiguous_free("B"):
+            _cluster_reads(gemm, params)
+    _drop_inert(gemm, params, exhaustive)
+    frame = _depths(post, params, group.frame)
+    fixed = {param.name: param.values[0] for param in params.params if param.active and len(param.values) == 1}
+    fixed.update({name: value for entries in params.groups if len(entries) == 1 for name, value in entries[0].items()})
+    if not exhaustive:
+        fixed.pop("GlobalReadVectorWidthA", None)
+        fixed.pop("GlobalReadVectorWidthB", None)
+    facts = facts_of(gemm, fixed, four_waves=four_waves)
+    frame = frame.filter(~invalid(facts, frame.columns))
+    if exhaustive:
+        for name in TILE_AXES[1:]:
+            frame = _add_axis(post, params, facts, frame, name)
+        frame = _only_distinct(gemm, facts, frame)
+    group.frame = _ordered(frame)
+
+
+def _only_distinct(gemm: ProfileInput, facts: KernelFacts, frame: pl.DataFrame) -> pl.DataFrame:
+    """Drop rows that differ only by an explicit VectorWidth equal to what -1 resolves to."""
+    for side, tile in (("A", "wtm"), ("B", "wtn")):
+        name = f"VectorWidth{side}"
+        if name not in frame.columns:
+            continue
+        resolved = auto_vector_width(facts, pl.col(tile))
+        twin = (pl.col(name) == resolved) & ((pl.col(name) == -1).any().over("idx", "lsu", "gsu"))
+        frame = frame.filter(~twin)
+    return frame
+
+
+def _fold_groups(params: ForkSpace) -> None:
+    """Turn group dimensions with a single entry into flat axes, so that nothing is set twice."""
+    rest = []
+    for entries in params.groups:
+        if len(entries) == 1:
+            for name, value in entries[0].items():
+                params.set(name, [value])
+        else:
+            for name in entries[0]:
+                params.remove(name)
+            rest.append(entries)
+    params.groups = rest
+
+
+def _vector_widths(gemm: ProfileInput, params: ForkSpace) -> None:
+    """-1 takes the widest vector that divides the wave tile: 8 beside it is the same kernel where 8 is legal at all."""
+    for side in "AB":
+        axis = params.find(f"VectorWidth{side}")
+        if axis is not None and axis.values == [-1, 8] and gemm.bytes == 2:
+            axis.values = [-1]
+
+
+def _cluster_reads(gemm: ProfileInput, params: ForkSpace) -> None:
+    """Where LDS reads are wider than the instruction's input, they only work clustered: offer both, per tile."""
+    axis = params.find("ClusterLocalRead")
+    if axis is not None and gemm.family == "gfx942":
+        axis.values = [0, 1]
+
+
+def _drop_inert(gemm: ProfileInput, params: ForkSpace, exhaustive: bool) -> None:
+    """Axes that change nothing keep one value."""
+    stagger = params.values("StaggerU")
+    if stagger and set(stagger) == {0}:
+        params.remove("StaggerUStride")
+    elif 0 in stagger and params.find("StaggerUStride") is not None:
+        strides = params.values("StaggerUStride")
+        params.remove("StaggerU")
+        params.remove("StaggerUStride")
+        params.groups.append(
+            [{"StaggerU": 0}]
+            + [{"StaggerU": value, "StaggerUStride": stride} for value in stagger if value for stride in strides]
+        )
+    loads = next((entries for entries in params.groups if entries and "DirectToLds" in entries[0]), None)
+    if loads is None or exhaustive:
+        return
+    prefetch, single, swap = (
+        params.values(name) for name in ("PrefetchGlobalRead", "1LDSBuffer", "UnrollLoopSwapGlobalReadOrder")
+    )
+    if not prefetch or not single:
+        return
+    # One group for what hangs together: three or more prefetches and the extra buffer need loads straight to LDS, and
+    # those exclude a single buffer; swapping the load order needs two prefetches.
+    joint = []
+    for entry in loads:
+        direct = bool(entry["DirectToLds"])
+        for depth in prefetch:
+            if depth >= 3 and not direct:
+                continue
+            for one in single:
+                if one and direct:
+                    continue
+                for swapped in swap or [0]:
+                    if swapped and depth < 2:
+                        continue
+                    row = {**entry, "PrefetchGlobalRead": depth, "1LDSBuffer": one}
+                    if swap:
+                        row["UnrollLoopSwapGlobalReadOrder"] = swapped
+                    if not direct:
+                        row["DtlPlusLdsBuf"] = 0
+                    else:
+                        row["DtlPlusLdsBuf"] = 1
+                    joint.append(row)
+    params.groups[params.groups.index(loads)] = joint
+    for name in ("PrefetchGlobalRead", "1LDSBuffer", "UnrollLoopSwapGlobalReadOrder", "DtlPlusLdsBuf"):
+        params.remove(name)
+
+
+def _depths(post: PostInput, params: ForkSpace, frame: pl.DataFrame) -> pl.DataFrame:
+    """Entries over the depths; a small tile of a long K gets one deeper step in place of the shallowest."""
+    axis = params.find("DepthU")
+    if axis is None or "DepthU" in frame.columns:
+        return frame
+    depths = axis.values
+    params.remove("DepthU")
+    shifted = post.family == "gfx950" and post.space == "heuristic" and post.gemm.k > 1024 and post.mt_du is None
+    every = [*depths, 2 * depths[-1]] if shifted else depths
+    frame = frame.join(pl.DataFrame({"DepthU": every}, schema={"DepthU": pl.Int64}), how="cross")
+    if shifted:
+        small = pl.col("mt0") * pl.col("mt1") < 4096
+        frame = frame.filter(pl.when(small).then(pl.col("DepthU") != depths[0]).otherwise(pl.col("DepthU") != every[-1]))
+    return frame
+
+
+def _add_axis(
+    post: PostInput, params: ForkSpace, facts: KernelFacts, frame: pl.DataFrame, name: str
+) -> pl.DataFrame:
+    """Spread an axis over the entries when not every value suits (nearly) every entry; else leave it flat."""
+    axis = params.find(name)
+    if axis is None or not axis.active or frame.is_empty():
+        return frame
+    small_prefetch = (
+        name == "PrefetchGlobalRead" and post.family == "gfx950" and 1 not in axis.values and axis.values == [2]
+    )
+    if len(axis.values) == 1 and not small_prefetch:
+        return frame
+    if small_prefetch:
+        small = (pl.col("mt0") < 64) & (pl.col("mt1") < 64)
+        if not frame.select(small.any()).item():
+            return frame
+        spread = frame.join(pl.DataFrame({name: [1, 2]}), how="cross").filter(small | (pl.col(name) == 2))
+        params.remove(name)
+        return spread
+    dtype = pl.Boolean if isinstance(axis.values[0], bool) else pl.Int64
+    known = pl.DataFrame({name: axis.values}, schema={name: dtype})
+    spread = frame.join(known, how="cross")
+    kept = spread.filter(~invalid(facts, spread.columns))
+    usable = [value for value in axis.values if kept.filter(pl.col(name) == value).height > 0]
+    if kept.height >= 0.98 * spread.height:
+        return frame
+    if len(usable) == 1:
+        axis.values = usable
+        return kept.drop(name)
+    params.remove(name)
+    return kept
+
+
+def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
+    names = [name for name in TILE_AXES if name in frame.columns]
+    return frame.select(*[name for name in frame.columns if name not in names], *names)
