@@ -1,0 +1,1 @@
+"""Runners: how a job of the queue is run on a device."""
