@@ -96,3 +96,11 @@ def extra_json(columns: Mapping[str, pa.Array], n: int) -> pa.Array:
     joined = pc.binary_join_element_wise(*parts, ",", options=options)
     text = pc.binary_join_element_wise(pa.scalar("{"), joined, pa.scalar("}"), "")
     return pc.if_else(pc.equal(joined, ""), pa.scalar(None, pa.string()), text)
+
+
+def merge_json(first: pa.Array, second: pa.Array) -> pa.Array:
+    """Two columns of JSON objects, row by row in one object; null where both are null."""
+    both = pc.and_(pc.is_valid(first), pc.is_valid(second))
+    head = pc.utf8_slice_codeunits(first, 0, -1)
+    merged = pc.binary_join_element_wise(head, pc.utf8_slice_codeunits(second, 1), ",")
+    return pc.if_else(both, merged, pc.coalesce(first, second))

@@ -1,0 +1,67 @@
+"""Tuned tables of other tools as libraries: which solution they prescribe for which size."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from geko.domain.identity import canonical_json, content_id
+
+if TYPE_CHECKING:
+    from geko.ingest.formats import Parsed
+    from geko.ingest.results import Results
+    from geko.warehouse import Scratch
+
+
+def with_library(
+    parsed: Parsed,
+    results: Results,
+    path: Path,
+    scratch: Scratch,
+    *,
+    program: str,
+    version: str | None,
+    kind: str = "override",
+) -> Parsed:
+    """Add the table itself as a library with one entry per row.
+
+    Args:
+        parsed: tables of the measurements.
+        results: the rows they were made of.
+        path: the file.
+        scratch: hashes the identities.
+        program: whose table it is.
+        version: of the build that the solution indices belong to.
+        kind: kind of library.
+    """
+    from geko.ingest.results import numbered
+
+    if not len(results.rows):
+        return parsed
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    library_id = content_id("library", digest)
+    entries = scratch.query(
+        "ingest_results/entries", numbered(results), library_id=library_id, logic_file=path.name
+    )
+    environment = results.environments[0]
+    row: dict[str, Any] = {
+        "library_id": library_id,
+        "kind": kind,
+        "name": path.name,
+        "arch": environment.gfx,
+        "cu_count": environment.cu_count,
+        "n_solutions": pc.count_distinct(entries["local_index"]).as_py(),
+        "n_sizes": entries.num_rows,
+        "origin": "ingest",
+        "content_sha256": digest,
+        "path": str(path),
+        "detail": canonical_json({"program": program, "version": version}),
+    }
+    tables = {**parsed.tables, "library": pa.Table.from_pylist([row]), "library_entry": entries}
+    return replace(parsed, tables=tables)
