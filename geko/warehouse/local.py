@@ -1,9 +1,11 @@
-"""The file in this process: opening it and running transactions on it."""
+"""The file in this process: opening it, reading it on cursors, writing it through one thread."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,20 +13,23 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from geko.errors import InputError, WarehouseError
+from geko.errors import InputError, WarehouseBusyError, WarehouseError
 from geko.warehouse.engine import (
     STORAGE_VERSION,
     Connection,
-    check_one_query,
     configure,
     quoted,
     run_statement,
-    run_step,
-    translated,
 )
 from geko.warehouse.resources import statement_text
 from geko.warehouse.schema import migrate
 from geko.warehouse.steps import Step
+from geko.warehouse.user_query import UserQuery
+from geko.warehouse.writer import Writer
+
+# A checkpoint holds up commits: make it rare, at the price of a longer replay after a crash (some 0.2 s).
+CHECKPOINT_THRESHOLD = "64MB"
+_POOL_NICENESS = 5
 
 
 class LocalFile:
@@ -32,88 +37,125 @@ class LocalFile:
 
     def __init__(self, path: Path, con: Connection, clock: Callable[[], datetime]) -> None:
         self.path = path
-        self.clock = clock
         self._con = con
-        self._writer = con.cursor()
-        self._write_lock = threading.Lock()
+        self.writer = Writer(con.cursor(), clock)
 
     @classmethod
     def open(cls, path: Path, clock: Callable[[], datetime]) -> LocalFile:
-        """Open or make the file and bring its schema up to date."""
-        real = path.resolve()
-        con = connect(real)
+        """Open or make the file and bring its schema up to date.
+
+        Args:
+            path: real path.
+            clock: tells the time of migrations and leases.
+
+        Raises:
+            WarehouseBusyError: if another process holds the file's lock.
+            WarehouseError: if it can't be opened.
+            MigrationError: if its schema doesn't fit.
+        """
+        con = connect(path)
         try:
             configure(con)
+            con.execute(f"SET GLOBAL checkpoint_threshold = '{CHECKPOINT_THRESHOLD}'")
             migrate(con, clock(), str(path))
         except BaseException:
             con.close()
             raise
-        return cls(real, con, clock)
+        return cls(path, con, clock)
 
     def query(self, name: str, inputs: Mapping[str, pa.Table], params: Mapping[str, Any]) -> pa.Table:
         """Run a named statement in a read-only transaction on a cursor of its own."""
         text = statement_text(name)
-        cursor = self._con.cursor()
-        try:
+        with self._cursor() as cursor:
             for view, table in inputs.items():
                 cursor.register(view, table)
             cursor.execute("BEGIN TRANSACTION READ ONLY")
             return run_statement(cursor, text, params, {}, f"statement {name}")
-        finally:
-            cursor.close()
 
-    def apply(self, steps: Iterable[Step]) -> list[pa.Table]:
+    def apply(self, steps: Sequence[Step]) -> list[pa.Table]:
         """Run steps in one transaction."""
-        with self._write_lock:
-            con = self._writer
-            con.execute("BEGIN TRANSACTION")
-            try:
-                results = [run_step(con, step) for step in steps]
-            except BaseException:
-                con.execute("ROLLBACK")
-                raise
-            try:
-                con.execute("COMMIT")
-            except duckdb.Error as exc:
-                raise translated(exc, "commit") from exc
-            return results
+        results: list[pa.Table] = self.writer.call("apply", list(steps))
+        return results
 
-    def sql(self, text: str, write: bool) -> pa.RecordBatchReader:
-        """Run the user's SQL."""
+    def queue_operation(self, op: str, payload: Mapping[str, Any]) -> Any:
+        """Run an operation of the queue."""
+        return self.writer.call(op, payload)
+
+    def user_query(self, text: str) -> UserQuery:
+        """Start one SELECT or EXPLAIN of the user's."""
+        return UserQuery(self._con.cursor(), text)
+
+    def sql(self, text: str) -> pa.RecordBatchReader:
+        """Run one SELECT or EXPLAIN of the user's."""
+        return self.user_query(text).reader()
+
+    def sql_write(self, text: str) -> pa.RecordBatchReader:
+        """Run any statement of the user's in the writer's next transaction."""
+
+        def run(con: Connection) -> pa.Table:
+            try:
+                return run_statement(con, text, {}, {}, "statement")
+            except WarehouseError as exc:
+                raise InputError(str(exc)) from exc
+
+        table: pa.Table = self.writer.call("run", run)
+        return table.to_reader()
+
+    def write(self, run: Callable[[Connection], Any]) -> Any:
+        """Run a callable with the writing connection inside a transaction."""
+        return self.writer.call("run", run)
+
+    def read(self, run: Callable[[Connection], Any]) -> Any:
+        """Run a callable with a cursor of its own, outside any transaction."""
+        with self._cursor() as cursor:
+            return run(cursor)
+
+    @contextlib.contextmanager
+    def _cursor(self) -> Iterator[Connection]:
         cursor = self._con.cursor()
         try:
-            if not write:
-                check_one_query(cursor, text)
-            cursor.execute("BEGIN TRANSACTION" if write else "BEGIN TRANSACTION READ ONLY")
-            try:
-                if write:
-                    table = run_statement(cursor, text, {}, {}, "statement")
-                    cursor.execute("COMMIT")
-                else:
-                    table = cursor.sql(text).to_arrow_table()
-            except duckdb.Error as exc:
-                raise InputError(str(exc)) from exc
-            return table.to_reader()
+            yield cursor
         finally:
             cursor.close()
 
     def close(self) -> None:
-        """Close the file."""
-        self._writer.close()
-        self._con.close()
+        """Finish what was accepted and close the file, which also checkpoints it."""
+        self.writer.stop()
+        with contextlib.suppress(duckdb.Error):
+            self._con.close()
 
 
 def connect(path: Path) -> Connection:
     """Connect to a database file; a new one is made in a format that duckdb 1.5 reads.
 
     Raises:
+        WarehouseBusyError: if another process holds its lock.
         WarehouseError: if it can't be opened.
     """
+    before = _threads()
     try:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             with duckdb.connect(":memory:") as maker:
                 maker.execute(f"ATTACH {quoted(str(path))} AS made (STORAGE_VERSION '{STORAGE_VERSION}')")
-        return duckdb.connect(str(path))
+        con = duckdb.connect(str(path))
+    except duckdb.IOException as exc:
+        if "lock" in str(exc).lower():
+            raise WarehouseBusyError(f"{path} is in use: {exc}") from exc
+        raise WarehouseError(f"{path} can't be opened: {exc}") from exc
     except duckdb.Error as exc:
         raise WarehouseError(f"{path} can't be opened: {exc}") from exc
+    except OSError as exc:
+        raise WarehouseError(f"{path} can't be opened: {exc}") from exc
+    for thread in _threads() - before:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, _POOL_NICENESS)
+    return con
+
+
+def _threads() -> set[int]:
+    """Ids of this process's threads (Linux), to tell those that DuckDB started."""
+    try:
+        return {int(name) for name in os.listdir("/proc/self/task")}  # noqa: PTH208
+    except OSError:
+        return {threading.get_native_id()}

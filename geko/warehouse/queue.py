@@ -1,0 +1,320 @@
+"""The queue as runners and the pipeline see it; the same for the owner of the file and its clients."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from geko.errors import UsageError
+from geko.warehouse.steps import Statement
+from geko.warehouse.warehouse import Warehouse
+
+_JOB_COLUMNS = ("job_id", "kind", "batch_key", "protocol_id", "environment_id", "timeout_s", "spec")
+_JOB_DEFAULTS: dict[str, tuple[Any, pa.DataType]] = {
+    "priority": (0.0, pa.float64()),
+    "cost_s": (0.0, pa.float64()),
+    "problem_id": (None, pa.string()),
+    "library_id": (None, pa.string()),
+    "max_attempts": (3, pa.int32()),
+    "alone": (False, pa.bool_()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueResult:
+    """What became of the jobs that were asked for.
+
+    Attributes:
+        n_new: were added.
+        n_reused: were known and are not done; n_done: are done, so that their results are reused.
+    """
+
+    n_new: int
+    n_reused: int
+    n_done: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job on lease.
+
+    Attributes:
+        job_id, attempt, token: what its result has to present.
+        kind: ``baseline``, ``screen``, ``compare``, ``verify``, ...
+        batch_key: jobs with the same one may share a process.
+        timeout_s: seconds from the start of its process.
+        spec: JSON text of what to do.
+    """
+
+    job_id: str
+    attempt: int
+    token: str
+    kind: str
+    batch_key: str
+    timeout_s: float
+    spec: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What came of an attempt.
+
+    Attributes:
+        job_id, attempt, token: from the claim.
+        runner, device_id: who ran it where.
+        outcome: as the CHECK of ``job_attempt.outcome`` lists them; ``released`` gives the job back.
+        message, command, exit_code: for people.
+        started_at: UTC; output: all that the program printed, kept once by content.
+        measurements, validations: rows with columns of these tables, less those that follow from the job.
+    """
+
+    job_id: str
+    attempt: int
+    token: str
+    runner: str
+    device_id: str | None
+    outcome: str
+    message: str | None = None
+    command: str | None = None
+    exit_code: int | None = None
+    started_at: datetime | None = None
+    output: str | None = None
+    measurements: pa.Table | None = None
+    validations: pa.Table | None = None
+
+
+def enqueue(wh: Warehouse, run_id: str, jobs: pa.Table) -> EnqueueResult:
+    """Ask for jobs on behalf of a run; the same work is the same job.
+
+    Jobs known from before keep their state; unless they run or are done they take the new spec, cost and
+    priority.
+
+    Args:
+        wh: the warehouse.
+        run_id: the run.
+        jobs: ``job_id`` (see macro ``job_key``), ``kind``, ``batch_key``, ``protocol_id``,
+            ``environment_id``, ``timeout_s``,
+            ``spec`` (JSON text), and optionally ``priority``, ``cost_s``, ``problem_id``, ``library_id``,
+            ``max_attempts`` (3), ``alone``.
+
+    Raises:
+        UsageError: if a column is missing.
+    """
+    missing = [name for name in _JOB_COLUMNS if name not in jobs.column_names]
+    if missing:
+        raise UsageError(f"jobs without {', '.join(missing)}")
+    if not jobs.num_rows:
+        return EnqueueResult(0, 0, 0)
+    for name, (value, kind) in _JOB_DEFAULTS.items():
+        if name not in jobs.column_names:
+            jobs = jobs.append_column(name, pa.array([value] * jobs.num_rows, kind))
+    jobs = jobs.append_column("seq", pa.array(range(jobs.num_rows), pa.int64()))
+    now = wh.now()
+    wanted = {"wanted": jobs}
+    counts, *_ = wh.apply(
+        Statement("queue/enqueue_count", inputs=wanted),
+        Statement("queue/refresh_specs", inputs=wanted),
+        Statement("queue/refresh_jobs", inputs=wanted),
+        Statement("queue/add_specs", inputs=wanted),
+        Statement("queue/add_jobs", {"run_id": run_id, "now": now}, wanted),
+        Statement("queue/add_run_jobs", {"run_id": run_id}, wanted),
+        repeatable=True,
+    )
+    return EnqueueResult(**counts.to_pylist()[0])
+
+
+def claim(
+    wh: Warehouse,
+    runner: str,
+    device_id: str,
+    kinds: Sequence[str] | None = None,
+    limit: int = 1,
+    max_cost_s: float | None = None,
+    *,
+    lease_s: float | None = None,
+    ordinal: int | None = None,
+) -> list[Claim]:
+    """Lease the jobs that are to run next on a device.
+
+    Highest priority first, longest first among equals; all jobs of one claim have the batch key of the
+    first. A job suspected of killing its process comes alone. A quarantined device gets nothing.
+
+    Args:
+        wh: the warehouse.
+        runner: name of the caller.
+        device_id: a row of table ``device``; only jobs of its environment are given.
+        kinds: only these kinds; None for any.
+        limit: most jobs to lease.
+        max_cost_s: stop adding jobs when their estimated seconds together would exceed it; the first is
+            always given.
+        lease_s: seconds until the lease expires without a heartbeat; None for the owner's default (60).
+        ordinal: the device's number on its host, for table ``runner``.
+    """
+    payload = {
+        "runner": runner,
+        "device_id": device_id,
+        "kinds": None if kinds is None else list(kinds),
+        "limit": limit,
+        "max_cost_s": max_cost_s,
+        "lease_s": lease_s,
+        "token": str(uuid.uuid4()),
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "ordinal": ordinal,
+    }
+    return [Claim(**item) for item in wh.queue_operation("claim", payload)]
+
+
+def complete(wh: Warehouse, results: Iterable[JobResult]) -> list[Literal["accepted", "late"]]:
+    """Store results; they are committed when this returns.
+
+    A result whose lease was lost is kept as evidence that never wins ("late"). The same result sent again
+    changes nothing and is answered as before.
+
+    Raises:
+        WarehouseError: if a row doesn't fit its table.
+    """
+    results = list(results)
+    payload: dict[str, Any] = {"results": [_result_fields(result) for result in results]}
+    for view, name in (("measured", "measurements"), ("validated", "validations")):
+        parts = [
+            _numbered(rows, at)
+            for at, result in enumerate(results)
+            if (rows := getattr(result, name)) is not None and rows.num_rows
+        ]
+        if parts:
+            payload[view] = (
+                parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")
+            )
+    answers: list[Literal["accepted", "late"]] = wh.queue_operation("complete", payload)
+    return answers
+
+
+def heartbeat(
+    wh: Warehouse,
+    runner: str,
+    tokens: Sequence[str],
+    *,
+    device_id: str | None = None,
+    lease_s: float | None = None,
+) -> list[str]:
+    """Say that a runner is alive.
+
+    Returns:
+        The tokens that are still valid; work under any other may stop.
+    """
+    payload = {
+        "runner": runner,
+        "tokens": list(tokens),
+        "device_id": device_id,
+        "lease_s": lease_s,
+        "pid": os.getpid(),
+    }
+    valid: list[str] = wh.queue_operation("heartbeat", payload)
+    return valid
+
+
+def release(wh: Warehouse, runner: str, tokens: Sequence[str]) -> None:
+    """Give leased jobs back untouched; no attempt is counted."""
+    if tokens:
+        wh.queue_operation("release", {"runner": runner, "tokens": list(tokens)})
+
+
+def end_runner(wh: Warehouse, runner: str) -> None:
+    """Say goodbye: the runner's row gets its end."""
+    wh.queue_operation("end_runner", {"runner": runner})
+
+
+def progress(wh: Warehouse, run_id: str) -> pa.Table:
+    """Jobs of a run: ``kind, state, outcome, n_jobs, cost_left_s`` (seconds), ``not_before``."""
+    return wh.query("queue/progress", run_id=run_id)
+
+
+def failures_in_a_row(wh: Warehouse, run_id: str, since: datetime | None = None) -> tuple[int, str | None]:
+    """How many of the newest attempts of a run failed with no success among them, and one of their outcomes.
+
+    Args:
+        wh: the warehouse.
+        run_id: the run.
+        since: only attempts that ended after this, such as the start of this invocation.
+    """
+    start = since or datetime(1970, 1, 1, tzinfo=UTC)
+    row = wh.query("queue/failures_in_a_row", run_id=run_id, since=start).to_pylist()[0]
+    return row["n_failures"], row["outcome"]
+
+
+def cancel(wh: Warehouse, *, run_id: str | None = None, job_ids: Sequence[str] | None = None) -> int:
+    """Cancel pending and leased jobs of a run, or those named; returns how many."""
+    return _change(wh, "queue/cancel", run_id, job_ids, now=wh.now())
+
+
+def retry(
+    wh: Warehouse,
+    *,
+    run_id: str | None = None,
+    job_ids: Sequence[str] | None = None,
+    outcomes: Sequence[str] = (),
+    attempts: int = 3,
+) -> int:
+    """Queue failed, dead and cancelled jobs again; returns how many.
+
+    Args:
+        wh: the warehouse.
+        run_id: those of a run.
+        job_ids: those named.
+        outcomes: done jobs with these outcomes as well, such as ``["unsupported"]``.
+        attempts: how many more attempts each gets.
+    """
+    return _change(wh, "queue/retry", run_id, job_ids, now=wh.now(), outcomes=list(outcomes), more=attempts)
+
+
+def lift_quarantine(wh: Warehouse, device_ids: Sequence[str] | None = None) -> None:
+    """Let quarantined devices work again: those named, or all."""
+    params = {"device_ids": None if device_ids is None else list(device_ids)}
+    wh.apply(Statement("queue/lift_quarantine", params), repeatable=True)
+
+
+def list_jobs(wh: Warehouse, run_id: str | None = None, state: str | None = None, n: int = 1000) -> pa.Table:
+    """Jobs with their state and last message, those that run or failed first."""
+    return wh.query("queue/list_jobs", run_id=run_id, state=state, n=n)
+
+
+def _change(
+    wh: Warehouse, name: str, run_id: str | None, job_ids: Sequence[str] | None, **params: Any
+) -> int:
+    if run_id is None and job_ids is None:
+        raise UsageError("name a run or jobs")
+    params |= {"run_id": run_id, "job_ids": None if job_ids is None else list(job_ids)}
+    (count,) = wh.apply(Statement(name, params), repeatable=True)
+    return int(count.column(0)[0].as_py())
+
+
+def _result_fields(result: JobResult) -> dict[str, Any]:
+    names = (
+        "job_id",
+        "attempt",
+        "token",
+        "runner",
+        "device_id",
+        "outcome",
+        "message",
+        "command",
+        "exit_code",
+    )
+    fields = {name: getattr(result, name) for name in names}
+    return {**fields, "started_at": result.started_at, "output": result.output}
+
+
+def _numbered(rows: pa.Table, at: int) -> pa.Table:
+    """Rows with the position of their result and their own; columns of no type hold nothing and are left out."""
+    keep = [field.name for field in rows.schema if not pa.types.is_null(field.type)]
+    n = rows.num_rows
+    positions = pa.array([at] * n, pa.int32()), pa.array(range(n), pa.int32())
+    return rows.select(keep).append_column("r", positions[0]).append_column("ordinal", positions[1])

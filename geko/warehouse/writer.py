@@ -1,0 +1,177 @@
+"""The one thread that writes: it takes all requests that wait and commits them together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import duckdb
+
+from geko.errors import WarehouseError
+from geko.log import logger
+from geko.warehouse.engine import Connection, run_step, translated
+from geko.warehouse.queue_owner import QueueOwner
+from geko.warehouse.steps import Step
+
+TICK_S = 1.0
+
+
+class Closing(WarehouseError):
+    """The owner stops: the request was not executed and may be sent again."""
+
+
+@dataclass(slots=True)
+class Request:
+    """Something to be written.
+
+    Attributes:
+        op: ``apply``, ``run`` or one of `geko.warehouse.queue_owner.OPERATIONS`.
+        payload: steps, a callable that gets the connection, or the arguments of the queue operation.
+        answer: gets the result or the error, after the commit.
+    """
+
+    op: str
+    payload: Any
+    answer: Callable[[Any, BaseException | None], None]
+
+
+class Writer:
+    """Writing thread with group commit.
+
+    Args:
+        con: a connection that nothing else uses.
+        clock: time of leases.
+    """
+
+    def __init__(self, con: Connection, clock: Callable[[], datetime]) -> None:
+        self._con = con
+        self.queue = QueueOwner(con, clock)
+        self._waiting: list[Request] = []
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._loop, name="geko-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, request: Request) -> None:
+        """Queue a request; its answer comes from the writing thread."""
+        with self._changed:
+            if not self._stopping:
+                self._waiting.append(request)
+                self._changed.notify()
+                return
+        request.answer(None, Closing("the owner of the warehouse is closing it"))
+
+    def call(self, op: str, payload: Any) -> Any:
+        """Queue a request and wait for its result."""
+        done = threading.Event()
+        box: list[Any] = [None, None]
+
+        def answer(result: Any, error: BaseException | None) -> None:
+            box[:] = result, error
+            done.set()
+
+        self.submit(Request(op, payload, answer))
+        done.wait()
+        if box[1] is not None:
+            raise box[1]
+        return box[0]
+
+    def stop(self) -> None:
+        """Execute what was accepted, then end the thread."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _loop(self) -> None:
+        while True:
+            with self._changed:
+                if not self._waiting and not self._stopping:
+                    self._changed.wait(TICK_S)
+                batch, self._waiting = self._waiting, []
+                if not batch and self._stopping:
+                    return
+            try:
+                self._cycle(batch)
+            except Exception:  # the thread must survive: everybody waits for it
+                logger.exception("the writing thread failed; it goes on")
+
+    def _cycle(self, batch: list[Request]) -> None:
+        if not batch:
+            if self.queue.expiry_is_due():
+                self._transaction([])
+            return
+        try:
+            results = self._transaction(batch)
+        except Exception as exc:
+            if len(batch) == 1:
+                batch[0].answer(None, exc)
+                return
+            # There are no savepoints: find the culprit by running each request by itself.
+            for request in batch:
+                self._cycle([request])
+            return
+        for request, result in zip(batch, results, strict=True):
+            error = result if isinstance(result, BaseException) else None
+            request.answer(None if error else result, error)
+
+    def _transaction(self, batch: Sequence[Request]) -> list[Any]:
+        con = self._con
+        con.execute("BEGIN TRANSACTION")
+        try:
+            results = self._execute(batch)
+            con.execute("COMMIT")
+        except duckdb.Error as exc:
+            self._roll_back()
+            raise translated(exc, "transaction") from exc
+        except BaseException:
+            self._roll_back()
+            raise
+        return results
+
+    def _roll_back(self) -> None:
+        self.queue.forget()
+        try:
+            self._con.execute("ROLLBACK")
+        except duckdb.Error:
+            logger.debug("nothing to roll back", exc_info=True)
+
+    def _execute(self, batch: Sequence[Request]) -> list[Any]:
+        """Results go in before the claims, so that a claim sees the newest state; the rest keeps its order."""
+        results: list[Any] = [None] * len(batch)
+        by_op: dict[str, list[int]] = {}
+        for at, request in enumerate(batch):
+            by_op.setdefault(request.op, []).append(at)
+        if self.queue.expiry_is_due():
+            self.queue.expire()
+        self._together(batch, results, by_op.pop("complete", []), self.queue.complete)
+        claims = by_op.pop("claim", [])
+        for at in sorted(at for group in by_op.values() for at in group):
+            request = batch[at]
+            if request.op == "apply":
+                results[at] = self._steps(request.payload)
+            elif request.op == "run":
+                results[at] = request.payload(self._con)
+                self.queue.forget()
+            else:
+                results[at] = self.queue.single(request.op, request.payload)
+        self._together(batch, results, claims, self.queue.claim)
+        return results
+
+    def _together(
+        self,
+        batch: Sequence[Request],
+        results: list[Any],
+        which: list[int],
+        run: Callable[[list[Any]], list[Any]],
+    ) -> None:
+        if which:
+            for at, result in zip(which, run([batch[at].payload for at in which]), strict=True):
+                results[at] = result
+
+    def _steps(self, steps: Sequence[Step]) -> list[Any]:
+        self.queue.forget()
+        return [run_step(self._con, step) for step in steps]

@@ -1,0 +1,6 @@
+-- Try jobs again that ended without a measurement, with $more further attempts. Attempt numbers go on.
+UPDATE job SET state = 'pending', max_attempts = attempts + $more, not_before = NULL, updated_at = $now
+WHERE (state IN ('failed', 'dead', 'cancelled')
+       OR (state = 'done' AND list_contains($outcomes::VARCHAR[], outcome)))
+  AND ($job_ids IS NULL OR job_id IN (SELECT unnest($job_ids::UUID[])))
+  AND ($run_id IS NULL OR job_id IN (SELECT k.job_id FROM run_job AS k WHERE k.run_id = $run_id::UUID));
