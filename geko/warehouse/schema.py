@@ -25,13 +25,14 @@ CREATE TABLE IF NOT EXISTS schema_object (
 """
 
 
-def migrate(con: Connection, now: datetime, place: str = "the warehouse") -> list[str]:
+def migrate(con: Connection, now: datetime, place: str = "the warehouse", *, views: bool = True) -> list[str]:
     """Apply missing migrations, each in its own transaction, then macros and views if they changed.
 
     Args:
         con: connection to the database.
         now: time written to ``schema_migration``.
         place: how errors call the database.
+        views: make the views too; binding them takes most of the time of opening a new database.
 
     Returns:
         Names of the migrations applied.
@@ -42,7 +43,10 @@ def migrate(con: Connection, now: datetime, place: str = "the warehouse") -> lis
     pending = _pending(con, place)
     for file in pending:
         _in_transaction(con, file, now)
-    _refresh_objects(con)
+    if views:
+        _refresh_objects(con)
+    else:
+        _create_all(con, sql_files("macros"))
     return [file.name for file in pending]
 
 

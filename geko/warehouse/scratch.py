@@ -23,16 +23,19 @@ class Scratch:
     Args:
         threads: threads DuckDB may use; None for all cores.
         memory_limit: such as ``"1GiB"``; None for DuckDB's default.
+        views: make the views too, for statements that read them; without, it opens five times faster.
     """
 
-    def __init__(self, threads: int | None = None, memory_limit: str | None = None) -> None:
+    def __init__(
+        self, threads: int | None = None, memory_limit: str | None = None, *, views: bool = True
+    ) -> None:
         self.con = duckdb.connect(":memory:")
         configure(self.con)
         if threads is not None:
             self.con.execute(f"SET threads = {int(threads)}")
         if memory_limit is not None:
             self.con.execute("SET memory_limit = $limit", {"limit": memory_limit})
-        migrate(self.con, datetime.now(UTC), "the scratch database")
+        migrate(self.con, datetime.now(UTC), "the scratch database", views=views)
 
     def query(self, name: str, inputs: Mapping[str, pa.Table] | None = None, /, **params: Any) -> pa.Table:
         """Run ``sql/queries/<name>.sql`` and return its rows."""
