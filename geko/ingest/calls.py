@@ -130,7 +130,9 @@ def _frame(group: RowGroup, into: CallTables, defaults: Mapping[str, str]) -> pl
     data: dict[str, pa.Array] = {
         column: given[name].value for name, column in _COLUMNS.items() if name in given
     }
-    data["fields"] = _canonical([columns[name].item for name in sorted(columns) if name not in _KEPT_APART], len(lines))
+    data["fields"] = _canonical(
+        [columns[name].item for name in sorted(columns) if name not in _KEPT_APART], len(lines)
+    )
     data |= {"n_lines": lines.n_lines, "first_line": lines.first_line, "text": lines.text}
     one = pa.repeat(pa.scalar(1, pa.int64()), len(lines))
     data["call_count"] = pc.fill_null(given["call_count"].value, 1) if "call_count" in given else one

@@ -6,7 +6,7 @@ warehouse. Storing them is the business of :mod:`geko.ingest.store` alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -58,14 +58,28 @@ class Format(Protocol):
         ...
 
 
+class PartFormat(Format, Protocol):
+    """A format whose files may be larger than memory: rows of tables with an identity are put as they come."""
+
+    def parse_in_parts(self, path: Path, scratch: Scratch, put: Put) -> Parsed:
+        """As ``parse``, but ``problem``, ``call`` and the like go to ``put`` in parts, each at once stored.
+
+        What is returned makes the file known; parts of a file that failed half-way are harmless, as nothing
+        points at them.
+        """
+        ...
+
+
+#: Stores rows of tables with an identity.
+Put = Callable[[Mapping[str, "pa.Table"]], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """What one file holds.
 
     Attributes:
         tables: rows by table name (see :data:`TABLES`) with its columns but ``file_id``; ids as text.
-        batches: more rows of tables with an identity (``problem``, ``call``, ...), made and stored one part
-            after the other before everything else, for files that would not fit in memory; read once.
         rejects: columns ``line`` (1-based, first), ``n_lines``, ``reason``, ``text``; None for none.
         n_lines: lines of the file, None for binary formats.
         n_rows: rows that were understood.
@@ -73,7 +87,6 @@ class Parsed:
     """
 
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
-    batches: Iterable[Mapping[str, pa.Table]] = ()
     rejects: pa.Table | None = None
     n_lines: int | None = None
     n_rows: int = 0
@@ -104,10 +117,6 @@ TABLES: tuple[str, ...] = (
 #: Modules with a ``FORMAT``, in the order in which equal scores are decided.
 MODULES: dict[str, str] = {
     "hipblaslt-log": "geko.ingest.hipblaslt_log",
-    "rocblas-log": "geko.ingest.rocblas_log",
-    "bench-commands": "geko.ingest.bench_commands",
-    "gemm-list": "geko.ingest.gemm_list",
-    "bench-yaml": "geko.ingest.bench_yaml",
 }
 
 

@@ -1,0 +1,213 @@
+"""Ingest of files: recognise, skip what is known, parse, store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+from geko.errors import InputError, MissingFileError
+from geko.ingest.formats import Format, load, recognise
+from geko.ingest.hashing import content_sha256
+from geko.ingest.store import SourceFile, has_calls, put_file, put_identities, workload_steps
+
+if TYPE_CHECKING:
+    from geko.warehouse import Scratch, Warehouse
+
+_HEAD = 64 << 10
+_LONG_HEAD = 4 << 20
+#: Larger files are stored in parts, by formats that can.
+_PARTS_ABOVE = 64 << 20
+
+State = Literal["new", "known", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What became of one file.
+
+    Attributes:
+        path: as given.
+        state: ``new``; ``known`` (its content was ingested before, only the workload was linked); ``refused``.
+        kind: name of the format; None if none fits.
+        file_id: id of the file; None if refused.
+        sha256: hash of its content.
+        n_lines: lines of the file; None for binary formats.
+        n_rows: rows that were understood.
+        n_rejects: lines that were not.
+        workload: the workload it is part of now; None if it holds no calls.
+        message: why it was refused, in one sentence; empty otherwise.
+    """
+
+    path: Path
+    state: State
+    kind: str | None = None
+    file_id: str | None = None
+    sha256: str | None = None
+    n_lines: int | None = None
+    n_rows: int = 0
+    n_rejects: int = 0
+    workload: str | None = None
+    message: str = ""
+
+
+def ingest(
+    warehouse: Warehouse,
+    paths: Iterable[str | Path],
+    *,
+    kind: str = "auto",
+    workload: str | None = None,
+    progress: Callable[[FileReport], None] | None = None,
+) -> list[FileReport]:
+    """Read files into the warehouse.
+
+    A file is known by its content: reading it again changes nothing, but makes it part of ``workload``.
+
+    Args:
+        warehouse: where to.
+        paths: files, any mixture of formats.
+        kind: name of a format; ``"auto"`` recognises each file by its content.
+        workload: name of the workload that the files with calls become part of; None gives each its own, named
+            after the file without its last suffix.
+        progress: called with each report as it is made.
+
+    Returns:
+        One report per file, in the order given.
+
+    Raises:
+        MissingFileError: a path is no file; nothing is read then.
+        UsageError: an unknown ``kind``.
+    """
+    files = [Path(path) for path in paths]
+    for path in files:
+        if not path.is_file():
+            raise MissingFileError("there is no such file", path=path)
+    forced = None if kind == "auto" else load(kind)
+    formats = [forced or _recognised(path) for path in files]
+    sources = _sources(files, formats)
+    known = _known(warehouse, [source for source in sources if source is not None])
+    reports: list[FileReport] = []
+    with _LazyScratch() as scratch:
+        for path, form, source in zip(files, formats, sources, strict=True):
+            name = workload if workload is not None else path.stem or path.name
+            if form is None or source is None:
+                report = FileReport(path, "refused", message=_no_format(path))
+            elif source.file_id in known:
+                report = _link_known(warehouse, source, known[source.file_id], name)
+            else:
+                report = _read(warehouse, scratch, form, source, name)
+                if report.state == "new":
+                    known[source.file_id] = {
+                        "n_lines": report.n_lines,
+                        "n_rows": report.n_rows,
+                        "n_rejects": report.n_rejects,
+                        "has_calls": report.workload is not None,
+                    }
+            reports.append(report)
+            if progress is not None:
+                progress(report)
+    return reports
+
+
+class _LazyScratch:
+    """Makes the scratch database when something is really parsed."""
+
+    def __init__(self) -> None:
+        self._scratch: Scratch | None = None
+
+    def __enter__(self) -> _LazyScratch:
+        return self
+
+    def get(self) -> Scratch:
+        from geko.warehouse import Scratch
+
+        if self._scratch is None:
+            self._scratch = Scratch(views=False)
+        return self._scratch
+
+    def __exit__(self, *exc: object) -> None:
+        if self._scratch is not None:
+            self._scratch.close()
+
+
+def _recognised(path: Path) -> Format | None:
+    with path.open("rb") as handle:
+        head = handle.read(_HEAD)
+        form = recognise(head, path)
+        if form is None and len(head) == _HEAD:
+            form = recognise(head + handle.read(_LONG_HEAD - _HEAD), path)
+    return form
+
+
+def _no_format(path: Path) -> str:
+    if path.stat().st_size == 0:
+        return f"{path} is empty"
+    return f"{path} is of no format that GEKO reads: see docs/ingest.md for the list, or name one with --kind"
+
+
+def _sources(files: Sequence[Path], formats: Sequence[Format | None]) -> list[SourceFile | None]:
+    """Hash the files; large ones use all cores, small ones are hashed side by side."""
+    wanted = [path for path, form in zip(files, formats, strict=True) if form is not None]
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        hashes = dict(zip(wanted, pool.map(content_sha256, wanted), strict=True))
+    return [
+        None if form is None else SourceFile(path, hashes[path], path.stat().st_size, form.kind, form.version)
+        for path, form in zip(files, formats, strict=True)
+    ]
+
+
+def _known(warehouse: Warehouse, sources: Sequence[SourceFile]) -> dict[str, dict[str, object]]:
+    if not sources:
+        return {}
+    wanted = pa.table({"file_id": pa.array([source.file_id for source in sources], pa.string())})
+    rows = warehouse.query("ingest/known_files", {"wanted": wanted}).to_pylist()
+    return {str(row.pop("file_id")): row for row in rows}
+
+
+def _link_known(
+    warehouse: Warehouse, source: SourceFile, row: dict[str, object], workload: str
+) -> FileReport:
+    if row["has_calls"]:
+        warehouse.apply(*workload_steps(warehouse, workload, source.file_id), repeatable=True)
+    return FileReport(
+        source.path,
+        "known",
+        source.kind,
+        source.file_id,
+        source.sha256,
+        row["n_lines"],  # type: ignore[arg-type]
+        row["n_rows"],  # type: ignore[arg-type]
+        row["n_rejects"],  # type: ignore[arg-type]
+        workload if row["has_calls"] else None,
+    )
+
+
+def _read(
+    warehouse: Warehouse, scratch: _LazyScratch, form: Format, source: SourceFile, workload: str
+) -> FileReport:
+    in_parts = getattr(form, "parse_in_parts", None) if source.n_bytes > _PARTS_ABOVE else None
+    try:
+        if in_parts is not None:
+            parsed = in_parts(source.path, scratch.get(), lambda tables: put_identities(warehouse, tables))
+        else:
+            parsed = form.parse(source.path, scratch.get())
+    except InputError as error:
+        return FileReport(source.path, "refused", form.kind, sha256=source.sha256, message=str(error))
+    put_file(warehouse, source, parsed, workload)
+    n_rejects = 0 if parsed.rejects is None else sum(parsed.rejects["n_lines"].to_pylist())
+    return FileReport(
+        source.path,
+        "new",
+        form.kind,
+        source.file_id,
+        source.sha256,
+        parsed.n_lines,
+        parsed.n_rows,
+        n_rejects,
+        workload if has_calls(parsed) else None,
+    )

@@ -1,0 +1,240 @@
+"""Logs of one flow mapping a line, ``- {function: matmul, M: 16, ...}``: hipBLASLt's profile log and rocBLAS's layer 4.
+
+Anything may stand between and around the entries: output of the program, a second entry on the same line, an entry
+that a killed process left half-written. An entry may also be wrapped over several lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from geko.ingest.calls import CallTables, add_calls
+from geko.ingest.cells import RowGroup, read_cells
+from geko.ingest.fields import ALIASES
+from geko.ingest.formats import Parsed, Put, reject_table
+from geko.ingest.lines import DistinctLines, LineBatch, batch_of
+
+if TYPE_CHECKING:
+    from geko.warehouse import Scratch
+
+_PIECE = re.compile(r"\{[^{}]*\}")
+_ENTRY = re.compile(r"\b(?:M|m|transA|transposeA)\s*:")
+_OPEN = re.compile(r"\{\s*(?:rocblas_)?function\s*:|\{[^{}]*\btransA\s*:[^{}]*$")
+_CONTINUED = re.compile(r"^\s+[A-Za-z_]\w*\s*:.*[,}]\s*$")
+_IGNORED = re.compile(r"\s*(#.*|---.*|\.\.\.|\[\s*\])?\s*\Z")
+#: Texts of other output that are kept as rejects; more are only counted.
+_OTHER_KEPT = 200
+_OTHER = "no log entry: other output"
+_CUT = "the entry is cut off: no closing brace"
+_WRAP_LIMIT = 256 << 20
+
+Adapt = Callable[[RowGroup, CallTables], RowGroup | None]
+
+
+def entries_in(head: bytes) -> Iterator[str]:
+    """The first flow mappings of a file that look like GEMM calls, for recognising a format."""
+    text = head.decode("utf-8", "replace")
+    for number, match in enumerate(_PIECE.finditer(text)):
+        if _ENTRY.search(match.group()):
+            yield match.group()
+        if number >= 200:
+            return
+
+
+def parse_flow_log(
+    path: Path,
+    scratch: Scratch,
+    put: Put | None = None,
+    adapt: Adapt | None = None,
+    defaults: Mapping[str, str] | None = None,
+) -> Parsed:
+    """Read a log.
+
+    Args:
+        path: the file.
+        scratch: where ids are made.
+        put: takes problems and calls in parts; None keeps them all for the result.
+        adapt: rewrites groups of rows (names and defaults of another library); may reject rows by returning None.
+        defaults: texts of fields that this source leaves out.
+    """
+    reader = _Reader(scratch, put, adapt, defaults or {})
+    lines = DistinctLines(path)
+    for batch in lines:
+        reader.add(batch)
+    if reader.n_cut and reader.n_continued and path.stat().st_size <= _WRAP_LIMIT:
+        # Entries over several lines: folding equal lines has lost their order, so read the file as it stands.
+        reader = _Reader(scratch, put, adapt, defaults or {})
+        reader.add(_unwrapped(path))
+    return reader.result(lines.n_lines)
+
+
+class _Reader:
+    def __init__(
+        self, scratch: Scratch, put: Put | None, adapt: Adapt | None, defaults: Mapping[str, str]
+    ) -> None:
+        self.scratch = scratch
+        self.put = put
+        self.adapt = adapt
+        self.defaults = defaults
+        self.into = CallTables()
+        self.kept: dict[str, list[pa.Table]] = {"problem": [], "call": []}
+        self.n_cut = 0
+        self.n_continued = 0
+        self.n_other = 0
+        self.n_other_kept = 0
+
+    def add(self, batch: LineBatch) -> None:
+        """Read the entries of a batch of lines."""
+        tables = add_calls(self.scratch, self._groups(self._bodies(batch)), self.into, self.defaults)
+        if not tables:
+            return
+        if self.put is not None:
+            self.put(tables)
+            return
+        for name, table in tables.items():
+            self.kept[name].append(table)
+
+    def result(self, n_lines: int) -> Parsed:
+        tables = {name: pa.concat_tables(parts) for name, parts in self.kept.items() if parts}
+        if self.into.counts:
+            tables["workload_call"] = self.into.count_table()
+        detail = {"n_other_lines": self.n_other} if self.n_other else {}
+        return Parsed(tables, reject_table(self.into.rejects), n_lines, self.into.n_rows, detail)
+
+    def _groups(self, batches: Iterable[LineBatch]) -> Iterator[RowGroup]:
+        for bodies in batches:
+            for group in read_cells(bodies):
+                read = group if isinstance(group, RowGroup) else self._slowly(group)
+                if read is not None and self.adapt is not None:
+                    read = self.adapt(read, self.into)
+                if read is not None:
+                    yield read
+
+    def _bodies(self, batch: LineBatch) -> Iterator[LineBatch]:
+        """What stands between the braces: of whole lines in bulk, of all else piece by piece."""
+        text = pc.ascii_trim_whitespace(batch.text)
+        plain = pc.and_(
+            pc.and_(pc.starts_with(text, "- {"), pc.ends_with(text, "}")),
+            pc.and_(pc.equal(pc.count_substring(text, "{"), 1), pc.equal(pc.count_substring(text, "}"), 1)),
+        )
+        if pc.any(plain).as_py():
+            inner = pc.binary_slice(text.filter(plain).cast(pa.large_binary()), 3, -1)
+            lines = batch.filter(plain)
+            yield LineBatch(inner.cast(pa.large_string()), lines.n_lines, lines.first_line)
+        rest = batch.filter(pc.invert(plain))
+        if len(rest):
+            yield self._pieces(rest)
+
+    def _pieces(self, lines: LineBatch) -> LineBatch:
+        texts: list[str] = []
+        counts: list[int] = []
+        firsts: list[int] = []
+        columns = (lines.text.to_pylist(), lines.n_lines.to_pylist(), lines.first_line.to_pylist())
+        for text, count, first in zip(*columns, strict=True):
+            found = [piece for piece in _PIECE.findall(text) if _ENTRY.search(piece)]
+            texts += [piece[1:-1] for piece in found]
+            counts += [count] * len(found)
+            firsts += [first] * len(found)
+            left = _PIECE.sub("", text)
+            if _OPEN.search(left):
+                self.n_cut += count
+                self.into.rejects.append((first, count, _CUT, text))
+            elif not found and not _IGNORED.match(text):
+                self.n_continued += _CONTINUED.match(text) is not None
+                self._other(first, count, text)
+        return LineBatch(
+            pa.array(texts, pa.large_string()), pa.array(counts, pa.int64()), pa.array(firsts, pa.int64())
+        )
+
+    def _other(self, first: int, count: int, text: str) -> None:
+        self.n_other += count
+        if self.n_other_kept < _OTHER_KEPT:
+            self.n_other_kept += 1
+            self.into.rejects.append((first, count, _OTHER, text))
+
+    def _slowly(self, lines: LineBatch) -> RowGroup | None:
+        """Entries with commas or colons inside values, by a YAML parser that leaves all values text."""
+        import yaml
+
+        loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+        rows: list[dict[str, str | None]] = []
+        good: list[bool] = []
+        for text in lines.text.to_pylist():
+            try:
+                value = yaml.load(f"{{{_repaired(text)}}}", Loader=loader)
+            except yaml.YAMLError as error:
+                problem = getattr(error, "problem", None) or "not a YAML mapping"
+                rows.append({"?": f"the entry can't be read: {problem}"})
+                good.append(False)
+                continue
+            rows.append(
+                {
+                    ALIASES.get(key, key): _plain(item)
+                    for key, item in value.items()
+                    if isinstance(key, str) and key
+                }
+            )
+            good.append(True)
+        mask = pa.array(good, pa.bool_())
+        bad = pc.invert(mask)
+        if pc.any(bad).as_py():
+            reasons = [row["?"] for row, fine in zip(rows, good, strict=True) if not fine]
+            self.into.reject(lines.filter(bad), pa.array(reasons, pa.large_string()))
+        kept = [row for row, fine in zip(rows, good, strict=True) if fine]
+        return rows_group(kept, lines.filter(mask)) if kept else None
+
+
+def rows_group(rows: list[dict[str, str | None]], lines: LineBatch) -> RowGroup:
+    """Rows that were read one by one, as a group."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return RowGroup(
+        {name: pa.array([row.get(name) for row in rows], pa.large_string()) for name in names}, lines
+    )
+
+
+def _plain(value: object) -> str | None:
+    if value is None or value == "":
+        return None
+    return value if isinstance(value, str) else str(value)
+
+
+def _repaired(text: str) -> str:
+    """Without the nameless and empty slots of the ``: , :`` damage, which are no YAML."""
+    cells = [cell for cell in text.split(",") if cell.strip(" :")]
+    return ",".join(cells)
+
+
+def _unwrapped(path: Path) -> LineBatch:
+    """All lines of a file, entries that go over several lines as one, numbered by the line they begin in."""
+    texts: list[str] = []
+    firsts: list[int] = []
+    open_text, open_line = "", 0
+    with path.open(encoding="utf-8", errors="replace") as handle:
+        for number, raw in enumerate(handle, 1):
+            line = raw.rstrip("\r\n")
+            if open_text:
+                if _CONTINUED.match(line) and "{" not in line:
+                    open_text = f"{open_text.rstrip()} {line.strip()}"
+                    if "}" in line:
+                        texts.append(open_text)
+                        firsts.append(open_line)
+                        open_text = ""
+                    continue
+                texts.append(open_text)
+                firsts.append(open_line)
+                open_text = ""
+            if _OPEN.search(_PIECE.sub("", line)):
+                open_text, open_line = line, number
+            else:
+                texts.append(line)
+                firsts.append(number)
+    if open_text:
+        texts.append(open_text)
+        firsts.append(open_line)
+    return batch_of(texts, firsts)

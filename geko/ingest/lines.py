@@ -1,0 +1,229 @@
+"""The distinct lines of a text file with how often and where first they occur, without a Python object per line.
+
+Logs repeat themselves: a million lines of a profile log hold some thousand different ones. Chunks of the file
+are read by all cores; line ends are found and equal lines are folded by Arrow kernels.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from geko.errors import MissingFileError
+
+_CHUNK = 32 << 20
+#: Distinct lines are handed on when they hold this many bytes, so that memory stays bounded.
+_BATCH = 64 << 20
+_NEWLINE = pa.scalar(10, pa.uint8())
+_ONE = pa.scalar(1, pa.uint64())
+
+
+@dataclass(frozen=True, slots=True)
+class LineBatch:
+    """Distinct lines; a line may come again in another batch of the same file.
+
+    Attributes:
+        text: the lines as text without their line ends; bytes that are no UTF-8 are replaced.
+        n_lines: how many lines of the file read exactly so.
+        first_line: 1-based number of the first of them.
+    """
+
+    text: pa.Array
+    n_lines: pa.Array
+    first_line: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def filter(self, mask: pa.Array) -> LineBatch:
+        """The lines where ``mask`` is true."""
+        return LineBatch(self.text.filter(mask), self.n_lines.filter(mask), self.first_line.filter(mask))
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    lines: pa.Array  # distinct complete lines, bytes with their line ends
+    counts: pa.Array
+    first: pa.Array  # 0-based position among the complete lines of the chunk
+    n_newlines: int
+    head: (
+        bytes  # up to the first line end (the end of a line that began before), all of it where there is none
+    )
+    tail: bytes  # after the last line end
+
+
+def batch_of(texts: Sequence[str], first_lines: Sequence[int]) -> LineBatch:
+    """Lines that were put together elsewhere, one each."""
+    return LineBatch(
+        pa.array(texts, pa.large_string()),
+        pa.repeat(pa.scalar(1, pa.int64()), len(texts)),
+        pa.array(first_lines, pa.int64()),
+    )
+
+
+class DistinctLines:
+    """Iterates over the distinct lines of a file in batches; ``n_lines`` is complete at the end.
+
+    Args:
+        path: the file.
+
+    Raises:
+        MissingFileError: no such file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.n_lines = 0
+
+    def __iter__(self) -> Iterator[LineBatch]:
+        try:
+            size = self.path.stat().st_size
+        except FileNotFoundError as error:
+            raise MissingFileError("there is no such file", path=self.path) from error
+        waiting: list[tuple[pa.Array, pa.Array, pa.Array]] = []
+        held = 0
+        for part in self._parts(size):
+            waiting.append(part)
+            held += part[0].nbytes
+            if held > _BATCH:
+                yield _merged(waiting)
+                waiting, held = [], 0
+        if waiting:
+            yield _merged(waiting)
+
+    def _parts(self, size: int) -> Iterator[tuple[pa.Array, pa.Array, pa.Array]]:
+        """Distinct lines chunk by chunk: bytes, counts, 1-based first line numbers."""
+        newlines = 0
+        open_line = b""
+        for number, chunk in enumerate(_chunks(self.path, size)):
+            if chunk.n_newlines == 0:
+                open_line += chunk.head
+                continue
+            whole = open_line + chunk.head
+            if number or whole:
+                yield _single(whole, newlines + 1)
+            if len(chunk.lines):
+                # The line that ends in `head` is number `newlines + 1`; the complete ones follow it.
+                yield chunk.lines, chunk.counts, pc.add(chunk.first, newlines + 2)
+            newlines += chunk.n_newlines
+            open_line = chunk.tail
+        self.n_lines = newlines
+        if open_line:
+            self.n_lines += 1
+            yield _single(open_line, newlines + 1)
+
+
+def _chunks(path: Path, size: int) -> Iterator[_Chunk]:
+    workers = min(4, os.cpu_count() or 1)
+    starts = iter(range(0, size, _CHUNK))
+    if size <= _CHUNK:
+        if size:
+            yield _read_chunk(path, 0)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        running: deque[Future[_Chunk]] = deque()
+        for start in starts:
+            running.append(pool.submit(_read_chunk, path, start))
+            if len(running) > workers:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+
+
+def _read_chunk(path: Path, start: int) -> _Chunk:
+    data, size = _read(path, start)
+    buffer = pa.py_buffer(data)
+    ends = _line_ends(buffer)
+    if not len(ends):
+        empty = pa.array([], pa.int64())
+        return _Chunk(pa.array([], pa.large_binary()), empty, empty, 0, bytes(data[:size]), b"")
+    n = len(ends) - 1
+    lines = pa.Array.from_buffers(pa.large_binary(), n, [None, ends.buffers()[1], buffer])
+    distinct, counts, first = _folded(lines)
+    head, tail = bytes(data[: ends[0].as_py() - 1]), bytes(data[ends[-1].as_py() : size])
+    return _Chunk(distinct, counts, first, n + 1, head, tail)
+
+
+# One buffer per thread, used again and again: fresh memory for every chunk costs as much as reading it. What a
+# chunk gives away is copied out of it.
+_buffers = threading.local()
+
+
+def _line_ends(buffer: pa.Buffer) -> pa.Array:
+    """Positions after each line end in a buffer of full 64-byte words."""
+    is_end = pc.equal(pa.Array.from_buffers(pa.uint8(), buffer.size, [None, buffer]), _NEWLINE)
+    # Few of 64 bytes in a row hold a line end: look for the words of the bitmap first, then into those alone.
+    words = pa.Array.from_buffers(pa.uint64(), buffer.size // 64, [None, is_end.buffers()[1]])
+    at = pc.indices_nonzero(words)
+    bitmap = words.take(at).buffers()[1]
+    bits = pc.indices_nonzero(pa.Array.from_buffers(pa.bool_(), len(at) * 64, [None, bitmap]))
+    word = at.take(pc.shift_right(bits, pa.scalar(6, pa.uint64())))
+    start = pc.shift_left(word, pa.scalar(6, pa.uint64()))
+    return pc.add(pc.add(start, pc.bit_wise_and(bits, pa.scalar(63, pa.uint64()))), _ONE)
+
+
+def _read(path: Path, start: int) -> tuple[memoryview, int]:
+    """A chunk of the file, padded with zeros to full words, and its length without them."""
+    buffer: bytearray | None = getattr(_buffers, "data", None)
+    if buffer is None:
+        buffer = _buffers.data = bytearray(_CHUNK)
+    view = memoryview(buffer)
+    filled = 0
+    with path.open("rb", buffering=0) as handle:
+        handle.seek(start)
+        while filled < _CHUNK:
+            got = handle.readinto(view[filled:])
+            if not got:
+                break
+            filled += got
+    padded = -(-filled // 64) * 64
+    view[filled:padded] = bytes(padded - filled)
+    return view[:padded], filled
+
+
+def _folded(lines: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Distinct values in order of appearance, how often each occurs, and the position of the first."""
+    coded = lines.dictionary_encode()
+    where = pa.table({"code": coded.indices, "at": pa.array(range(len(lines)), pa.int64())})
+    groups = where.group_by("code", use_threads=False).aggregate([("at", "count"), ("at", "min")])
+    groups = groups.combine_chunks()
+    # Codes are given in the order of appearance, and so are the groups.
+    return coded.dictionary, groups["at_count"].chunk(0), groups["at_min"].chunk(0)
+
+
+def _single(line: bytes, number: int) -> tuple[pa.Array, pa.Array, pa.Array]:
+    return (
+        pa.array([line + b"\n"], pa.large_binary()),
+        pa.array([1], pa.int64()),
+        pa.array([number], pa.int64()),
+    )
+
+
+def _merged(parts: list[tuple[pa.Array, pa.Array, pa.Array]]) -> LineBatch:
+    """One batch of what several chunks hold, folded again."""
+    lines = pa.concat_arrays([part[0] for part in parts])
+    counts = pa.concat_arrays([part[1] for part in parts])
+    first = pa.concat_arrays([part[2] for part in parts])
+    if len(parts) > 1:
+        coded = lines.dictionary_encode()
+        table = pa.table({"code": coded.indices, "n": counts, "first": first})
+        groups = table.group_by("code", use_threads=False).aggregate([("n", "sum"), ("first", "min")])
+        groups = groups.combine_chunks()
+        lines, counts, first = coded.dictionary, groups["n_sum"].chunk(0), groups["first_min"].chunk(0)
+    return LineBatch(_as_text(lines), counts, first)
+
+
+def _as_text(lines: pa.Array) -> pa.Array:
+    try:
+        text = lines.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        text = pa.array([line.decode("utf-8", "replace") for line in lines.to_pylist()], pa.large_string())
+    return pc.ascii_rtrim(text, characters="\r\n")
