@@ -1,13 +1,13 @@
 """Which combinations of kernel parameters tensilelite refuses, as expressions over whole columns.
 
-The rules are those of tensilelite's solution check (``SolutionStructs``), as far as they depend on the macro tile. They
-are kept on the generous side where its result depends on details: a combination that passes here can still be
-refused there, one that is dropped here never builds.
+The rules are those of tensilelite's solution check (``SolutionStructs``), as far as they depend on the macro
+tile. They are kept on the generous side where its result depends on details: a combination that passes here
+can still be refused there, one that is dropped here never builds.
 
 Columns read: ``im in ik ib wtm wtn wgm wgn lsu mt0 mt1 waves threads``, and any of the parameters ``DepthU``,
 ``GlobalReadVectorWidthA/B``, ``VectorWidthA/B``, ``DirectToVgprA/B``, ``WaveSeparateGlobalReadA/B``,
-``ClusterLocalRead``, ``1LDSBuffer``, ``PrefetchLocalRead``, ``StoreVectorWidth``, ``SourceSwap``. A parameter without
-a column is taken from ``fixed``, and tested only where it is known.
+``ClusterLocalRead``, ``1LDSBuffer``, ``PrefetchLocalRead``, ``StoreVectorWidth``, ``SourceSwap``. A parameter
+without a column is taken from ``fixed``, and tested only where it is known.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
     out: list[Rule] = list(_geometry(facts))
     if has("DepthU"):
         out += _depth(facts, value("DepthU"))
-        if has("ClusterLocalRead"):
-            out += _wide_local_reads(facts, value("DepthU"), value("ClusterLocalRead"))
+        cluster = value("ClusterLocalRead") if has("ClusterLocalRead") else None
+        out += _wide_local_reads(facts, value("DepthU"), cluster)
         buffers = value("1LDSBuffer") if has("1LDSBuffer") else pl.lit(1)
         out.append(_lds(facts, value("DepthU"), buffers, known))
     for side, tile in (("A", "mt0"), ("B", "mt1")):
@@ -81,7 +81,9 @@ def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
         if has("DepthU", width):
             out += _loads(facts, side, pl.col(tile), value("DepthU"), value(width))
         if has(f"DirectToVgpr{side}", width, vector):
-            out += _to_vgpr(facts, side, value(f"DirectToVgpr{side}").cast(pl.Boolean), value(width), value(vector))
+            out += _to_vgpr(
+                facts, side, value(f"DirectToVgpr{side}").cast(pl.Boolean), value(width), value(vector)
+            )
         if has("DepthU", f"WaveSeparateGlobalRead{side}"):
             apart = value(f"WaveSeparateGlobalRead{side}") > 0
             split = value("DepthU") if _contiguous_free(facts, side) else pl.col(tile)
@@ -93,11 +95,18 @@ def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
     return out
 
 
-def invalid(facts: KernelFacts, columns: list[str]) -> pl.Expr:
-    """Expression that is true where any rule refuses the combination."""
+def invalid(facts: KernelFacts, columns: list[str], touching: str | None = None) -> pl.Expr:
+    """Expression that is true where any rule refuses the combination.
+
+    Args:
+        facts: the GEMM and the chip.
+        columns: columns of the frame.
+        touching: only rules that look at this column; the others have been applied before it was added.
+    """
     expr = pl.lit(False)
     for _, _, rule in rules(facts, columns):
-        expr = expr | rule
+        if touching is None or touching in rule.meta.root_names():
+            expr = expr | rule
     return expr
 
 
@@ -130,7 +139,7 @@ def _depth(facts: KernelFacts, depth: pl.Expr) -> list[Rule]:
              depth % (pl.col("ik") * pl.col("lsu")) != 0)]  # fmt: skip
 
 
-def _wide_local_reads(facts: KernelFacts, depth: pl.Expr, cluster: pl.Expr) -> list[Rule]:
+def _wide_local_reads(facts: KernelFacts, depth: pl.Expr, cluster: pl.Expr | None) -> list[Rule]:
     col = pl.col
     iterations = depth // col("lsu") // col("ik")
     per_thread = (col("im") * col("ik") * col("ib") // facts.wavefront).clip(1)
@@ -140,15 +149,14 @@ def _wide_local_reads(facts: KernelFacts, depth: pl.Expr, cluster: pl.Expr) -> l
     multiple = pl.max_horizontal(widest // per_thread, pl.lit(1))
     # With a single wide iteration the reads are narrowed to the instruction's own width.
     multiple = pl.when(depth // col("ik") <= multiple).then(1).otherwise(multiple)
-    return [
+    out: list[Rule] = [
         ("G4", "iterations aren't a multiple of the wide local read", iterations % multiple != 0),
         ("G4", "too few iterations to prefetch wide local reads", iterations < multiple),
-        (
-            "G4",
-            "wide local reads need ClusterLocalRead",
-            (multiple > 1) & (cluster == 0) & (iterations > 1),
-        ),
-    ]  # fmt: skip
+    ]
+    if cluster is not None:
+        unclustered = (multiple > 1) & (cluster == 0) & (iterations > 1)
+        out.append(("G4", "wide local reads need ClusterLocalRead", unclustered))
+    return out
 
 
 def lds_bytes(facts: KernelFacts, depth: pl.Expr, known: set[str]) -> pl.Expr:
@@ -177,13 +185,24 @@ def _loads(facts: KernelFacts, side: str, tile: pl.Expr, depth: pl.Expr, width: 
     coalesced = tile if _contiguous_free(facts, side) else depth
     given = width > 0
     return [
-        ("V2", f"GlobalReadVectorWidth{side} is wider than 16 bytes", given & (wide * facts.element_bytes > 16)),
+        (
+            "V2",
+            f"GlobalReadVectorWidth{side} is wider than 16 bytes",
+            given & (wide * facts.element_bytes > 16),
+        ),
         (
             "G5",
             f"the loads of {side} don't split evenly over the threads",
-            given & ((elements % wide != 0) | (elements // wide % pl.col("threads") != 0) | (elements // wide == 0)),
+            given
+            & (
+                (elements % wide != 0) | (elements // wide % pl.col("threads") != 0) | (elements // wide == 0)
+            ),
         ),
-        ("V2", f"GlobalReadVectorWidth{side} doesn't divide the contiguous dimension", given & (coalesced % wide != 0)),
+        (
+            "V2",
+            f"GlobalReadVectorWidth{side} doesn't divide the contiguous dimension",
+            given & (coalesced % wide != 0),
+        ),
         (
             "V2",
             "width -2 is for skinny tiles of an operand contiguous along its free dimension",
@@ -203,21 +222,38 @@ def _to_vgpr(facts: KernelFacts, side: str, on: pl.Expr, width: pl.Expr, vector:
     other = pl.col("wgn" if side == "A" else "wgm")
     out: list[Rule] = [
         ("E4", f"DirectToVgpr{side}: waves along the other dimension", on & (other != 1)),
-        ("E3", f"DirectToVgpr{side}: loads of less than 4 bytes", on & (width > 0) & (width * facts.element_bytes < 4)),
+        (
+            "E3",
+            f"DirectToVgpr{side}: loads of less than 4 bytes",
+            on & (width > 0) & (width * facts.element_bytes < 4),
+        ),
     ]
     if _contiguous_free(facts, side):
         wave_tile = pl.col("wtm" if side == "A" else "wtn")
         resolved = pl.when(vector > 0).then(vector).otherwise(auto_vector_width(facts, wave_tile))
-        out.append(("E3", f"DirectToVgpr{side}: VectorWidth must equal the load width", on & (width > 0) & (resolved != width)))
+        out.append(
+            (
+                "E3",
+                f"DirectToVgpr{side}: VectorWidth must equal the load width",
+                on & (width > 0) & (resolved != width),
+            )
+        )
         if facts.element_bytes < 4 and facts.data_type != "B" and facts.data_type != "H":
-            out.append(("E3", f"DirectToVgpr{side}: bytes can't be packed in registers", on & (facts.element_bytes < 2)))
+            out.append(
+                (
+                    "E3",
+                    f"DirectToVgpr{side}: bytes can't be packed in registers",
+                    on & (facts.element_bytes < 2),
+                )
+            )
     else:
         out.append(("E3", f"DirectToVgpr{side}: no LocalSplitU for this layout", on & (pl.col("lsu") > 1)))
     return out
 
 
 def auto_vector_width(facts: KernelFacts, wave_tile: pl.Expr) -> pl.Expr:
-    """What tensilelite makes of VectorWidth -1: the widest power of two up to 16 bytes that divides the wave tile."""
+    """What tensilelite makes of VectorWidth -1: the widest power of two up to 16 bytes that divides the wave
+    tile."""
     widest = max(1, int(16 / facts.element_bytes))
     choice = pl.lit(1)
     width = 2

@@ -66,7 +66,9 @@ class SizeSpace:
         return self.params.count(len(self.group))
 
 
-def build(post: PostInput, query: TileQuery, *, mx_block: int | None = None, four_waves: bool = False) -> SizeSpace:
+def build(
+    post: PostInput, query: TileQuery, *, mx_block: int | None = None, four_waves: bool = False
+) -> SizeSpace:
     """Build the search space of ``query.size``.
 
     Args:
@@ -82,7 +84,9 @@ def build(post: PostInput, query: TileQuery, *, mx_block: int | None = None, fou
     if key not in PROFILES:
         spaces = [space for family, space in PROFILES if family == post.family]
         if not spaces:
-            raise InputError(f"no search space for chip family {post.family}; see register_profile", value=post.family)
+            raise InputError(
+                f"no search space for chip family {post.family}; see register_profile", value=post.family
+            )
         raise InputError(f"{post.family} has the search spaces {', '.join(spaces)}", value=post.space)
     params = PROFILES[key](post.gemm)
     wavefront = next(iter(params.values("WavefrontSize")), query.wavefront)
@@ -92,11 +96,11 @@ def build(post: PostInput, query: TileQuery, *, mx_block: int | None = None, fou
     group = MiGroup(frame)
     notes = tuple(f"filters loosened: {name}" for name in found.relaxed)
     original = post.gemm.is_original
-    if query.subtile:
+    if query.vetted:
         axis = params.find("DepthU")
-        group.frame = subtile_entries(frame, axis.values if axis else [], query.data_type, int(wavefront), mx_block)
-        if original and group.frame.is_empty():
-            group.frame = group.frame.clear()
+        group.frame = subtile_entries(
+            frame, axis.values if axis else [], query.data_type, int(wavefront), mx_block
+        )
     if not original:
         _refined(post, params, group, four_waves)
         if group.frame.is_empty() and not group.cms:
@@ -108,7 +112,11 @@ def build(post: PostInput, query: TileQuery, *, mx_block: int | None = None, fou
     if not original and not len(group):
         raise InputError(
             "no macro tile is left that this chip can build: "
-            + ("MT_DU names a tile or DepthU that doesn't fit" if post.mt_du else "the DepthU list doesn't suit")
+            + (
+                "MT_DU names a tile or DepthU that doesn't fit"
+                if post.mt_du
+                else "the DepthU list doesn't suit"
+            )
             + f" {post.gemm.data_type} of size {list(query.size)}; see `geko mi` for the reasons"
         )
     return SizeSpace(query.size, params, group, found, notes)
@@ -145,7 +153,7 @@ def _second_try(
     post: PostInput, query: TileQuery, params: ForkSpace, group: MiGroup, four_waves: bool
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Filters chose tiles that can't be built: take the unfiltered ones that can."""
-    if post.mt_du is not None or query.subtile:
+    if post.mt_du is not None or query.vetted:
         return group.frame, ()
     fresh = PROFILES[post.family, post.space](post.gemm)
     loose = design(replace(query, mi_filter=0))

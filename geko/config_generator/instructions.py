@@ -1,8 +1,8 @@
 """Which matrix instructions may be used: the allow-lists of each chip family, as data files.
 
 A family's file is ``fork_params/hw_profiles/<folder>/instructions.toml``: tables ``[<family>.original]`` and
-``[<family>.default]`` map a Tensile data type to instructions such as ``16x16x32x1`` (M x N x K x blocks). The second
-holds only what differs from the first. A new family is one more file.
+``[<family>.default]`` map a Tensile data type to instructions such as ``16x16x32x1`` (M x N x K x blocks).
+The second holds only what differs from the first. A new family is one more file.
 """
 
 from __future__ import annotations
@@ -62,17 +62,20 @@ def allowed(family: str, data_type: str, rules: RuleSet = "default") -> tuple[In
     """Instructions of a family for a Tensile data type, in the order of the table.
 
     Raises:
-        InputError: no instruction is known for that type on that family; the message lists the types that have some.
+        InputError: no instruction is known for that type on that family; the message lists the types that
+        have some.
     """
     tables = _tables()
     if family not in tables:
-        raise InputError(f"no instruction table for this chip family; known are {', '.join(tables)}", value=family)
+        raise InputError(
+            f"no instruction table for this chip family; known are {', '.join(tables)}", value=family
+        )
     table = dict(tables[family]["original"])
     if rules == "default":
         table.update(tables[family].get("default", {}))
     if data_type not in table:
         raise InputError(
-            f"no matrix instruction for this data type on {family}; types that can be tuned: {', '.join(table)}",
+            f"no matrix instruction for this data type on {family}; it can tune {', '.join(table)}",
             value=data_type,
         )
     return tuple(Instruction.parse(text) for text in table[data_type])
@@ -109,7 +112,8 @@ def smallest(
 ) -> tuple[int, int]:
     """Smallest steps of a macro tile along M and N.
 
-    The original takes the smallest M and N of the instruction list. By default the blocks of an instruction along N
+    The original takes the smallest M and N of the instruction list. By default the blocks of an instruction
+    along N
     count: 4x4x4x16 advances by 64, so that the smallest step along N is that of 16x16x16, not 4.
     """
     if rules == "original":

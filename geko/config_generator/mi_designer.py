@@ -1,8 +1,9 @@
-"""Matrix instructions and macro tiles for one GEMM: enumeration, granularity, filters and ranking, on whole columns.
+"""Matrix instructions and macro tiles for one GEMM: enumeration, granularity, filters and ranking, on whole
+columns.
 
 A candidate is the 9-number ``MatrixInstruction`` of tensilelite,
-``[M, N, K, B, MIBlockM, WTM, WTN, WGM, WGN]``: instruction shape, wave tile (instructions a wave along M and N) and
-waves of a workgroup along M and N. MIBlockM is always 1. The macro tile is ``MT0 x MT1`` with
+``[M, N, K, B, MIBlockM, WTM, WTN, WGM, WGN]``: instruction shape, wave tile (instructions a wave along M and
+N) and waves of a workgroup along M and N. MIBlockM is always 1. The macro tile is ``MT0 x MT1`` with
 ``MT0 = M * WTM * WGM`` and ``MT1 = N * B * WTN * WGN`` (elements).
 
 A record is a candidate with a local split of K (``lsu``, waves that share a tile) and a global one (``gsu``,
@@ -52,6 +53,8 @@ class TileQuery:
         stream_k: persistent kernels, which need no global split.
         subtile: wider tiles of the subtile search space.
         mx: block-scaled operands.
+        vetted: entries are checked as subtile kernels, one per DepthU (subtile space, scaled kernels of
+        gfx950).
         mfma: one instruction ``(M, N, K, B)`` instead of the family's list.
         max_tile: largest macro tile a side.
         wavefront: lanes of a wave.
@@ -68,6 +71,7 @@ class TileQuery:
     stream_k: bool = False
     subtile: bool = False
     mx: bool = False
+    vetted: bool = False
     mfma: tuple[int, ...] | None = None
     max_tile: int = MAX_MACRO_TILE
     wavefront: int = 64
@@ -79,9 +83,10 @@ class Design:
     """Result of :func:`design`.
 
     Attributes:
-        entries: one row per group entry, best first. Columns: :data:`MI_COLUMNS`, ``mt0``, ``mt1``, ``lsu``, ``gsu``,
-            ``tiles`` (macro tiles incl. splits), ``rounds`` (macro tiles per CU), ``gran`` (total granularity, 0..1),
-            ``wg0``, ``wg1``, ``threads``.
+        entries: one row per group entry, best first. Columns: :data:`MI_COLUMNS`, ``mt0``, ``mt1``, ``lsu``,
+        ``gsu``,
+            ``tiles`` (macro tiles incl. splits), ``rounds`` (macro tiles per CU), ``gran`` (total
+            granularity, 0..1), ``wg0``, ``wg1``, ``threads``.
         level1, level2, after_gsu: records after each filter.
         relaxed: which filters were loosened because nothing was left, empty when none.
     """
@@ -136,21 +141,21 @@ def _candidates(
                     rows.append((one.m, one.n, one.k, one.blocks, wtm, wtn, wgm, wgn, mt0, step1 * wtn))
     schema = dict.fromkeys((*MI_COLUMNS, "mt0", "mt1"), pl.Int64)
     frame = pl.DataFrame(rows, schema=schema, orient="row").with_row_index("idx")
-    return frame.with_columns(
-        pl.col("idx").cast(pl.Int64), (pl.col("wgm") * pl.col("wgn")).alias("waves")
-    )
+    return frame.with_columns(pl.col("idx").cast(pl.Int64), (pl.col("wgm") * pl.col("wgn")).alias("waves"))
 
 
 @functools.lru_cache(maxsize=64)
 def _with_lsu(
     family: str, data_type: str, subtile: bool, mfma: tuple[int, ...] | None, max_tile: int, rules: RuleSet
 ) -> pl.DataFrame:
-    """Candidates times the local splits that their waves leave room for (1, 2 or 4 waves of a workgroup in all)."""
+    """Candidates times the local splits that their waves leave room for (1, 2 or 4 waves of a workgroup in
+    all)."""
     frame = _candidates(family, data_type, subtile, mfma, max_tile, rules)
     return (
         frame.join(pl.DataFrame({"lsu": [1, 2, 4]}, schema={"lsu": pl.Int64}), how="cross")
         .filter(pl.col("waves") * pl.col("lsu") <= 4)
         .sort("idx", "lsu")
+        .with_row_index("pair")
     )
 
 
@@ -158,7 +163,8 @@ Check = tuple[str, str, pl.Expr]
 
 
 def candidate_checks(query: TileQuery, small: tuple[int, int]) -> list[Check]:
-    """Rules of the first level that look only at the candidate: (name, why, expression that is true for a reject)."""
+    """Rules of the first level that look only at the candidate: (name, why, expression that is true for a
+    reject)."""
     m, n, _, _ = query.size
     col = pl.col
     checks: list[Check] = []
@@ -182,14 +188,19 @@ def candidate_checks(query: TileQuery, small: tuple[int, int]) -> list[Check]:
             high.append((col("mt1") > 16) & (col("mt1") // share > n))
         if high:
             checks.append(("R4", "the macro tile is larger than the problem", _any(high)))
-    if query.mx and query.subtile:
-        checks.append(("R5", "scaled subtile kernels need even wave tiles", (col("wtm") % 2 == 1) | (col("wtn") % 2 == 1)))
+    if query.mx and query.vetted:
+        checks.append(
+            (
+                "R5",
+                "scaled subtile kernels need even wave tiles",
+                (col("wtm") % 2 == 1) | (col("wtn") % 2 == 1),
+            )
+        )
     return checks
 
 
-def split_checks(query: TileQuery, small: tuple[int, int]) -> list[Check]:
+def split_checks(query: TileQuery) -> list[Check]:
     """Rules of the first level that look at a local split too."""
-    m, n, _, _ = query.size
     col = pl.col
     checks: list[Check] = []
     if query.mi_filter > 0:
@@ -216,7 +227,7 @@ def level1(query: TileQuery, small: tuple[int, int] | None = None) -> pl.DataFra
     if small is None:
         small = smallest(query.family, query.data_type, query.mfma, query.rules)
     frame = _with_lsu(query.family, query.data_type, query.subtile, query.mfma, query.max_tile, query.rules)
-    rejects = [expr for _, _, expr in candidate_checks(query, small) + split_checks(query, small)]
+    rejects = [expr for _, _, expr in candidate_checks(query, small) + split_checks(query)]
     if rejects:
         frame = frame.filter(~_any(rejects))
     most = max(k // MIN_K_PER_GSU, 1)
@@ -233,8 +244,11 @@ def level1(query: TileQuery, small: tuple[int, int] | None = None) -> pl.DataFra
         (col("n0") / col("n0").ceil() * (col("n1") / col("n1").ceil())).alias("edge"),
         (col("n0").ceil() * col("n1").ceil()).cast(pl.Int64).mul(batch * 1).mul(col("lsu")).alias("base"),
     )
-    # The CUs are a column on purpose: polars divides by a number through its reciprocal, which rounds differently.
-    splits = pl.DataFrame({"gsu": range(1, most + 1), "cus": [query.cus] * most}, schema=dict.fromkeys(("gsu", "cus"), pl.Int64))
+    # The CUs are a column on purpose: polars divides by a number through its reciprocal, which rounds
+    # differently.
+    splits = pl.DataFrame(
+        {"gsu": range(1, most + 1), "cus": [query.cus] * most}, schema=dict.fromkeys(("gsu", "cus"), pl.Int64)
+    )
     frame = frame.join(splits, how="cross").with_columns((col("base") * col("gsu")).alias("tiles"))
     frame = frame.with_columns((col("tiles") / col("cus")).alias("rounds"))
     if query.mi_filter > 0 and not (m < small[0] and n < small[1]):
@@ -242,9 +256,14 @@ def level1(query: TileQuery, small: tuple[int, int] | None = None) -> pl.DataFra
     full = col("rounds") / col("rounds").ceil()
     waves = pl.min_horizontal(pl.lit(1.0), (col("rounds") + 1).floor() * (col("waves") * col("lsu")) / 4)
     frame = frame.with_columns((col("edge") * full * waves).alias("gran"))
+    frame = frame.drop("n0", "n1", "edge", "base", "cus")
     # A perfect split ends the search for a larger one.
-    exact = pl.when(col("gran") == 1.0).then(col("gsu")).min().over("idx", "lsu")
-    return frame.filter(exact.is_null() | (col("gsu") <= exact)).drop("n0", "n1", "edge", "base", "cus")
+    exact = frame.filter(col("gran") == 1.0)
+    if exact.is_empty():
+        return frame.drop("pair")
+    first = exact.group_by("pair").agg(col("gsu").min().alias("exact"))
+    frame = frame.join(first, on="pair", how="left", maintain_order="left")
+    return frame.filter(col("exact").is_null() | (col("gsu") <= col("exact"))).drop("exact", "pair")
 
 
 def level2(query: TileQuery, records: pl.DataFrame) -> pl.DataFrame:
@@ -274,8 +293,8 @@ def level2(query: TileQuery, records: pl.DataFrame) -> pl.DataFrame:
 def design(query: TileQuery) -> Design:
     """Choose and rank the macro tiles of one GEMM.
 
-    With the default rules an empty result never comes back while a candidate exists: filters are loosened step by
-    step and named in ``relaxed``. With the original rules it can be empty.
+    With the default rules an empty result never comes back while a candidate exists: filters are loosened
+    step by step and named in ``relaxed``. With the original rules it can be empty.
 
     Raises:
         InputError: the data type has no instruction on this family.

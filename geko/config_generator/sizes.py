@@ -35,11 +35,11 @@ def boundary(cus: int) -> list[tuple[int, int]]:
         InputError: for a prime number of CUs, which no rectangle of tiles fills.
     """
     step = GRID_TILE * GRID_ROUNDS
-    points = [
-        (step * a, step * (cus // a)) for a in range(2, cus + 1) if cus % a == 0 and cus // a >= 2
-    ]
+    points = [(step * a, step * (cus // a)) for a in range(2, cus + 1) if cus % a == 0 and cus // a >= 2]
     if not points:
-        raise InputError(f"no grid of sizes exists for {cus} CUs: set CUs to a number that is not prime", value=cus)
+        raise InputError(
+            f"no grid of sizes exists for {cus} CUs: set CUs to a number that is not prime", value=cus
+        )
     ms, ns = [m for m, _ in points], [n for _, n in points]
     points += [(max(ms), min(ns)), (min(ms), max(ns))]
     return sorted(points, key=lambda point: (point[1], point[0]))
@@ -70,7 +70,8 @@ def coordinates(largest: int, density: int) -> list[int]:
 def grid_points(cus: int, density: int) -> list[tuple[int, int]]:
     """Points (m, n) of the grid at or below the piecewise linear boundary, ordered by (m, n).
 
-    Points on the topmost row of the boundary (N equal to its largest N) are left out, those on its last column are
+    Points on the topmost row of the boundary (N equal to its largest N) are left out, those on its last
+    column are
     not: the grid of the original is that, and grids are only comparable when they are the same.
 
     Args:
@@ -80,12 +81,13 @@ def grid_points(cus: int, density: int) -> list[tuple[int, int]]:
     line = boundary(cus)
     rows = [n for _, n in line]
     axis = coordinates(max(m for m, _ in line), density)
-    kept = []
+    kept: list[tuple[int, int]] = []
     for n in axis:
         index = bisect_right(rows, n)
         if index == len(line):
             continue
-        # Below the first row the predecessor is the last point: the boundary is symmetric, so the line is the same.
+        # Below the first row the predecessor is the last point: the boundary is symmetric, so the line is the
+        # same.
         top, bottom = line[index], line[index - 1]
         if top[0] == bottom[0]:
             kept.extend((m, n) for m in axis if m < top[0])

@@ -22,7 +22,9 @@ def with_threads(frame: pl.DataFrame, data_type: str, wavefront: int) -> pl.Data
     per = 1 if data_type in ("D", "Z") else 4
     narrow = (along * col("im") * rows // per) * (across * col("in") * columns)
     usual = (along * (wavefront // col("in"))) * (across * col("in"))
-    return frame.with_columns((pl.when(col("im") == 4).then(narrow).otherwise(usual) * col("lsu")).alias("loaders"))
+    return frame.with_columns(
+        (pl.when(col("im") == 4).then(narrow).otherwise(usual) * col("lsu")).alias("loaders")
+    )
 
 
 def over_depths(frame: pl.DataFrame, depths: list[int]) -> pl.DataFrame:

@@ -11,8 +11,24 @@ from geko.config_generator.fork_params.optimization_param import Entry
 from geko.config_generator.mi_designer import MI_COLUMNS
 
 #: Columns of the frame that are facts about an entry; all others are parameters that the entry sets.
-FACTS = frozenset({"idx", *MI_COLUMNS, "mt0", "mt1", "waves", "lsu", "gsu", "tiles", "rounds", "gran", "wg0", "wg1",
-                   "threads", "size", "lds"})  # fmt: skip
+FACTS = frozenset(
+    {
+        *MI_COLUMNS,
+        "idx",
+        "mt0",
+        "mt1",
+        "waves",
+        "lsu",
+        "gsu",
+        "tiles",
+        "rounds",
+        "gran",
+        "wg0",
+        "wg1",
+        "threads",
+        "size",
+    }
+)
 
 
 @dataclass(slots=True)
@@ -20,7 +36,8 @@ class MiGroup:
     """Entries of group dimension 0.
 
     Attributes:
-        frame: one row an entry: the columns of :attr:`geko.config_generator.mi_designer.Design.entries` and one column
+        frame: one row an entry: the columns of :attr:`geko.config_generator.mi_designer.Design.entries` and
+        one column
             per parameter that entries set (null: this entry doesn't).
         cms: entries of custom main loop schedules, which come first; each holds all parameters of its kernel.
     """
@@ -45,7 +62,9 @@ class MiGroup:
             entry: Entry = {"MatrixInstruction": [im, inn, ik, ib, 1, wtm, wtn, wgm, wgn]}
             if lsu > 1:
                 entry["WorkGroup"] = [wg0, wg1, lsu]
-            entry.update({name: value for name, value in zip(names, values, strict=True) if value is not None})
+            entry.update(
+                {name: value for name, value in zip(names, values, strict=True) if value is not None}
+            )
             out.append(entry)
         return out
 
@@ -60,16 +79,3 @@ def tile_of(instruction: list[int]) -> tuple[int, int]:
     """Macro tile of a 9-number MatrixInstruction."""
     m, n, _, blocks, block_m, wtm, wtn, wgm, wgn = instruction
     return m * block_m * wtm * wgm, int(n / block_m * blocks * wtn * wgn)
-
-
-def waves_of(instruction: list[int]) -> tuple[int, int, int]:
-    """(block rows, waves along M, waves along N) as tensilelite derives them from a 9-number instruction."""
-    m, _, _, blocks, block_m, _, _, wgm, wgn = instruction
-    rows = min(block_m * m * wgm // m, blocks)
-    along = min(block_m * m * wgm // m // rows, wgm * wgn)
-    return rows, along, wgm * wgn // along
-
-
-def same(values: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two entries set the same parameters to the same values."""
-    return values == other

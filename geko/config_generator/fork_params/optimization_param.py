@@ -56,8 +56,11 @@ class ForkSpace:
         return math.prod(len(param.values) for param in self.params if param.active)
 
     def count(self, mi_entries: int) -> int:
-        """Kernels: flat axes times the non-empty group dimensions; no MI entry counts as an absent dimension."""
-        return self.flat_count() * math.prod(len(group) for group in self.groups if group) * max(mi_entries, 1)
+        """Kernels: flat axes times the non-empty group dimensions; no MI entry counts as an absent
+        dimension."""
+        return (
+            self.flat_count() * math.prod(len(group) for group in self.groups if group) * max(mi_entries, 1)
+        )
 
     def copy(self) -> ForkSpace:
         """A copy whose lists can be changed."""

@@ -1,12 +1,13 @@
 """What is done to a search space once its matrix instructions are known (the original's rules).
 
-The original looks at all instructions of a file and then changes axes for all of them; :mod:`.refine` does the same
-per instruction.
+The original looks at all instructions of a file and then changes axes for all of them; :mod:`.refine` does
+the same per instruction.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -78,7 +79,8 @@ def apply(post: PostInput, params: ForkSpace, group: MiGroup) -> None:
 
 
 def force_tile(post: PostInput, params: ForkSpace, group: MiGroup) -> None:
-    """Keep one macro tile and one DepthU (``MT_DU``); the mapping is left to the runtime where it may choose."""
+    """Keep one macro tile and one DepthU (``MT_DU``); the mapping is left to the runtime where it may
+    choose."""
     assert post.mt_du is not None
     mt0, mt1, depth = post.mt_du
     params.set("DepthU", [depth])
@@ -91,9 +93,16 @@ def force_tile(post: PostInput, params: ForkSpace, group: MiGroup) -> None:
         params.set("WorkGroupMappingXCC", [-1])
         params.set("PersistentXCCMapping", [0])
     if post.space == "subtile":
-        pins = {"UseSubtileImpl": [True], "UseCustomMainLoopSchedule": [0], "PrefetchGlobalRead": [0, 1, 2],
-                "SourceSwap": [False], "VectorWidthA": [1], "VectorWidthB": [1],
-                "TileProcessingStrategy": ["StreamK"], "WorkAssignment": ["StaticGrid"]}  # fmt: skip
+        pins: dict[str, list[Any]] = {
+            "UseSubtileImpl": [True],
+            "UseCustomMainLoopSchedule": [0],
+            "PrefetchGlobalRead": [0, 1, 2],
+            "SourceSwap": [False],
+            "VectorWidthA": [1],
+            "VectorWidthB": [1],
+            "TileProcessingStrategy": ["StreamK"],
+            "WorkAssignment": ["StaticGrid"],
+        }
         for name, values in pins.items():
             params.set(name, values)
     group.frame = group.frame.filter((pl.col("mt0") == mt0) & (pl.col("mt1") == mt1))
@@ -129,6 +138,13 @@ def custom_schedules(post: PostInput, params: ForkSpace, group: MiGroup) -> None
     if not post.gemm.cms:
         params.set("UseCustomMainLoopSchedule", [0])
         return
+    if post.cms_entries:
+        if post.gemm.is_original:
+            params.remove("UseCustomMainLoopSchedule")
+        else:
+            # The entries in front stand for the schedules: left on automatic, the other tiles would repeat
+            # them.
+            params.set("UseCustomMainLoopSchedule", [0])
     group.cms = [
         dict(entry)
         for entry in post.cms_entries
@@ -158,7 +174,8 @@ def subtile(params: ForkSpace, group: MiGroup, original: bool) -> None:
 
 
 def gfx1250_generic(post: PostInput, params: ForkSpace, group: MiGroup) -> None:
-    """Large wave tiles, axes that some tile can use, no global split, and one entry per workgroup-cluster shape."""
+    """Large wave tiles, axes that some tile can use, no global split, and one entry per workgroup-cluster
+    shape."""
     frame = group.frame
     wide = frame.filter((pl.col("wtm") >= 4) & (pl.col("wtn") >= 4))
     frame = frame if wide.is_empty() else wide
@@ -169,16 +186,25 @@ def gfx1250_generic(post: PostInput, params: ForkSpace, group: MiGroup) -> None:
             value
             for value in half.values
             if value == 0
-            or bool(((even_m if value & 1 else even_m | True) & (even_n if value & 2 else even_n | True)).any())
+            or bool(
+                ((even_m if value & 1 else even_m | True) & (even_n if value & 2 else even_n | True)).any()
+            )
         ]
         half.values = kept or [0]
     interleave = params.find("LDSSegmentInterleave")
     if interleave is not None:
-        along, across = pl.min_horizontal("wgm", "waves"), pl.col("waves") // pl.min_horizontal("wgm", "waves")
+        along, across = (
+            pl.min_horizontal("wgm", "waves"),
+            pl.col("waves") // pl.min_horizontal("wgm", "waves"),
+        )
         usable = frame.select((((along == 2) & (across == 2)) | ((along == 1) != (across == 1))).any()).item()
         interleave.values = [value for value in interleave.values if value != 1 or usable] or [0]
     if params.find("GlobalSplitU") is not None and "GlobalSplitU" in frame.columns:
-        names = [name for name in frame.columns if name not in ("GlobalSplitU", "gsu", "tiles", "rounds", "gran", "size")]
+        names = [
+            name
+            for name in frame.columns
+            if name not in ("GlobalSplitU", "gsu", "tiles", "rounds", "gran", "size")
+        ]
         frame = frame.drop("GlobalSplitU").unique(names, keep="first", maintain_order=True)
     group.frame = frame
     clusters = params.find("ClusterDim")

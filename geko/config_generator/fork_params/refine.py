@@ -1,8 +1,9 @@
-"""The default rules: axes that depend on the macro tile move into its entry, and only where they can be built.
+"""The default rules: axes that depend on the macro tile move into its entry, and only where they can be
+built.
 
-The original multiplies one flat list per axis with all macro tiles, and leaves it to tensilelite to refuse what
-doesn't fit. Here every entry of group dimension 0 carries its DepthU, and in the exhaustively benchmarked spaces also
-the axes of :data:`TILE_AXES` whose values only suit some tiles.
+The original multiplies one flat list per axis with all macro tiles, and leaves it to tensilelite to refuse
+what doesn't fit. Here every entry of group dimension 0 carries its DepthU, and in the exhaustively
+benchmarked spaces also the axes of :data:`TILE_AXES` whose values only suit some tiles.
 """
 
 from __future__ import annotations
@@ -55,23 +56,33 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bo
     if post.family == "gfx1250" or post.space == "subtile":
         return  # other load paths: the wave-tile and DepthU rules of these spaces have been applied already
     exhaustive = post.space == "heuristic"
+    carried = frozenset(name for entry in group.cms for name in entry)
     if exhaustive:
         _fold_groups(params)
         _vector_widths(gemm, params)
+        _load_widths(gemm, params)
         if not gemm.contiguous_free("A") or not gemm.contiguous_free("B"):
             _cluster_reads(gemm, params)
     _drop_inert(gemm, params, exhaustive)
     frame = _depths(post, params, group.frame)
-    fixed = {param.name: param.values[0] for param in params.params if param.active and len(param.values) == 1}
-    fixed.update({name: value for entries in params.groups if len(entries) == 1 for name, value in entries[0].items()})
+    fixed = {
+        param.name: param.values[0] for param in params.params if param.active and len(param.values) == 1
+    }
+    fixed.update(
+        {name: value for entries in params.groups if len(entries) == 1 for name, value in entries[0].items()}
+    )
     if not exhaustive:
         fixed.pop("GlobalReadVectorWidthA", None)
         fixed.pop("GlobalReadVectorWidthB", None)
     facts = facts_of(gemm, fixed, four_waves=four_waves)
     frame = frame.filter(~invalid(facts, frame.columns))
     if exhaustive:
-        for name in TILE_AXES[1:]:
-            frame = _add_axis(post, params, facts, frame, name)
+        frame = _groups_into_entries(params, frame, carried)
+        for name in (
+            *TILE_AXES[1:],
+            *sorted(carried - {*TILE_AXES, "MatrixInstruction", "UseCustomMainLoopSchedule"}),
+        ):
+            frame = _add_axis(post, params, facts, frame, name, forced=name in carried)
         frame = _only_distinct(gemm, facts, frame)
     group.frame = _ordered(frame)
 
@@ -102,16 +113,41 @@ def _fold_groups(params: ForkSpace) -> None:
     params.groups = rest
 
 
+def _groups_into_entries(params: ForkSpace, frame: pl.DataFrame, carried: frozenset[str]) -> pl.DataFrame:
+    """Group dimensions that set what custom schedules set too become columns of the other entries."""
+    rest = []
+    for entries in params.groups:
+        if carried.isdisjoint(entries[0]):
+            rest.append(entries)
+        else:
+            frame = frame.join(pl.DataFrame(entries), how="cross")
+    params.groups = rest
+    return frame
+
+
 def _vector_widths(gemm: ProfileInput, params: ForkSpace) -> None:
-    """-1 takes the widest vector that divides the wave tile: 8 beside it is the same kernel where 8 is legal at all."""
+    """-1 takes the widest vector that divides the wave tile: 8 beside it is the same kernel where 8 is legal
+    at all."""
     for side in "AB":
         axis = params.find(f"VectorWidth{side}")
         if axis is not None and axis.values == [-1, 8] and gemm.bytes == 2:
             axis.values = [-1]
 
 
+def _load_widths(gemm: ProfileInput, params: ForkSpace) -> None:
+    """gfx950: the wide load becomes -1, the widest that the tile's loads split into; an explicit 16 bytes
+    fits fewer."""
+    if gemm.family != "gfx950":
+        return
+    for side in "AB":
+        axis = params.find(f"GlobalReadVectorWidth{side}")
+        if axis is not None and len(axis.values) == 2:
+            axis.values = [axis.values[0], -1]
+
+
 def _cluster_reads(gemm: ProfileInput, params: ForkSpace) -> None:
-    """Where LDS reads are wider than the instruction's input, they only work clustered: offer both, per tile."""
+    """Where LDS reads are wider than the instruction's input, they only work clustered: offer both, per
+    tile."""
     axis = params.find("ClusterLocalRead")
     if axis is not None and gemm.family == "gfx942":
         axis.values = [0, 1]
@@ -128,7 +164,12 @@ def _drop_inert(gemm: ProfileInput, params: ForkSpace, exhaustive: bool) -> None
         params.remove("StaggerUStride")
         params.groups.append(
             [{"StaggerU": 0}]
-            + [{"StaggerU": value, "StaggerUStride": stride} for value in stagger if value for stride in strides]
+            + [
+                {"StaggerU": value, "StaggerUStride": stride}
+                for value in stagger
+                if value
+                for stride in strides
+            ]
         )
     loads = next((entries for entries in params.groups if entries and "DirectToLds" in entries[0]), None)
     if loads is None or exhaustive:
@@ -138,8 +179,8 @@ def _drop_inert(gemm: ProfileInput, params: ForkSpace, exhaustive: bool) -> None
     )
     if not prefetch or not single:
         return
-    # One group for what hangs together: three or more prefetches and the extra buffer need loads straight to LDS, and
-    # those exclude a single buffer; swapping the load order needs two prefetches.
+    # One group for what hangs together: three or more prefetches and the extra buffer need loads straight to
+    # LDS, and those exclude a single buffer; swapping the load order needs two prefetches.
     joint = []
     for entry in loads:
         direct = bool(entry["DirectToLds"])
@@ -172,24 +213,35 @@ def _depths(post: PostInput, params: ForkSpace, frame: pl.DataFrame) -> pl.DataF
         return frame
     depths = axis.values
     params.remove("DepthU")
-    shifted = post.family == "gfx950" and post.space == "heuristic" and post.gemm.k > 1024 and post.mt_du is None
+    shifted = (
+        post.family == "gfx950" and post.space == "heuristic" and post.gemm.k > 1024 and post.mt_du is None
+    )
     every = [*depths, 2 * depths[-1]] if shifted else depths
     frame = frame.join(pl.DataFrame({"DepthU": every}, schema={"DepthU": pl.Int64}), how="cross")
     if shifted:
         small = pl.col("mt0") * pl.col("mt1") < 4096
-        frame = frame.filter(pl.when(small).then(pl.col("DepthU") != depths[0]).otherwise(pl.col("DepthU") != every[-1]))
+        frame = frame.filter(
+            pl.when(small).then(pl.col("DepthU") != depths[0]).otherwise(pl.col("DepthU") != every[-1])
+        )
     return frame
 
 
 def _add_axis(
-    post: PostInput, params: ForkSpace, facts: KernelFacts, frame: pl.DataFrame, name: str
+    post: PostInput, params: ForkSpace, facts: KernelFacts, frame: pl.DataFrame, name: str, *, forced: bool
 ) -> pl.DataFrame:
-    """Spread an axis over the entries when not every value suits (nearly) every entry; else leave it flat."""
+    """Spread an axis over the entries when not every value suits (nearly) every entry; else leave it flat.
+
+    An axis that custom schedules set themselves is spread in any case (``forced``): flat, it would repeat
+    each of their kernels.
+    """
     axis = params.find(name)
     if axis is None or not axis.active or frame.is_empty():
         return frame
     small_prefetch = (
-        name == "PrefetchGlobalRead" and post.family == "gfx950" and 1 not in axis.values and axis.values == [2]
+        name == "PrefetchGlobalRead"
+        and post.family == "gfx950"
+        and 1 not in axis.values
+        and axis.values == [2]
     )
     if len(axis.values) == 1 and not small_prefetch:
         return frame
@@ -203,9 +255,9 @@ def _add_axis(
     dtype = pl.Boolean if isinstance(axis.values[0], bool) else pl.Int64
     known = pl.DataFrame({name: axis.values}, schema={name: dtype})
     spread = frame.join(known, how="cross")
-    kept = spread.filter(~invalid(facts, spread.columns))
+    kept = spread.filter(~invalid(facts, spread.columns, name))
     usable = [value for value in axis.values if kept.filter(pl.col(name) == value).height > 0]
-    if kept.height >= 0.98 * spread.height:
+    if kept.height >= 0.98 * spread.height and not forced:
         return frame
     if len(usable) == 1:
         axis.values = usable

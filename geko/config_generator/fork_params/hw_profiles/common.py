@@ -70,12 +70,14 @@ def heuristic_groups(gemm: ProfileInput) -> list[list[Entry]]:
         read = [{"ClusterLocalRead": 1, "LDSTrInst": False}]
     else:
         raise InputError(
-            f"the original's heuristic space has no case for {gemm.bytes}-byte elements in layout {gemm.layout}; "
+            f"the original's heuristic space has no case for {gemm.bytes}-byte elements in {gemm.layout}; "
             "leave out --rules original"
         )
     if gemm.family == "gfx942" and not gemm.is_original:
         # Transposed LDS loads are instructions of gfx950.
-        read = [{"ClusterLocalRead": 0 if gemm.is_tn or not entry["ClusterLocalRead"] else 1} for entry in read]
+        read = [
+            {"ClusterLocalRead": 0 if gemm.is_tn or not entry["ClusterLocalRead"] else 1} for entry in read
+        ]
     return [store, read]
 
 

@@ -20,12 +20,15 @@ def wgps_per_engine(gemm: ProfileInput) -> int:
     """
     count, rest = divmod(gemm.arch_cus, 2 * gemm.arch_xcc)
     if rest or not count:
-        raise InputError(f"{gemm.arch}: {gemm.arch_cus} CUs do not split over {2 * gemm.arch_xcc} shader engines")
+        raise InputError(
+            f"{gemm.arch}: {gemm.arch_cus} CUs do not split over {2 * gemm.arch_xcc} shader engines"
+        )
     return count
 
 
 def cluster_shapes(wgps: int) -> list[tuple[int, int]]:
-    """Shapes (along M, along N) of workgroup clusters that a shader engine can hold, by size, then by the first number."""
+    """Shapes (along M, along N) of workgroup clusters that a shader engine can hold, by size, then by the
+    first number."""
     return [
         (along, size // along)
         for size in range(1, min(16, wgps) + 1)
@@ -99,7 +102,11 @@ def heuristic(gemm: ProfileInput) -> ForkSpace:
         "S": [16, 32, 64, 128],
     }.get(kind, [64, 128, 256])
     scaled_pad = [-1] if (gemm.mx and kind in _LOW_PRECISION) or kind == "F4" or tn else None
-    single = "MultipleBufferSingleKernel" if gemm.layout in ("TN", "NT") and _same_sixteen(gemm) else "MultipleBuffer"
+    single = (
+        "MultipleBufferSingleKernel"
+        if gemm.layout in ("TN", "NT") and _same_sixteen(gemm)
+        else "MultipleBuffer"
+    )
     vector_a = [8] if tn and kind == "F4" else [-1, 8] if tn and gemm.bytes <= 2 else [-1]
     wide_b = gemm.layout == "NT" and (kind in _SIXTEEN_BIT or kind == "X")
     axes: list[tuple[str, list[Any] | None, bool]] = [
@@ -229,12 +236,17 @@ def generic(gemm: ProfileInput) -> ForkSpace:
 
 
 def execution_policies(gemm: ProfileInput) -> list[Entry]:
-    """How persistent kernels share out the tiles; data-parallel kernels too where the mapping isn't left to the runtime."""
+    """How persistent kernels share out the tiles; data-parallel kernels too where the mapping isn't left to
+    the runtime."""
     runtime = runtime_mapping(gemm)
     remaps = [0] if runtime else xcc_remaps(gemm.arch_xcc)
     policies: list[Entry] = [] if runtime else [{"TileProcessingStrategy": "None"}]
     policies += [
-        {"TileProcessingStrategy": strategy, "PrefetchAcrossPersistent": prefetch, "PersistentXCCMapping": remap}
+        {
+            "TileProcessingStrategy": strategy,
+            "PrefetchAcrossPersistent": prefetch,
+            "PersistentXCCMapping": remap,
+        }
         for strategy in ("StreamK", "DataParallel")
         for prefetch in (0, 1)
         for remap in remaps

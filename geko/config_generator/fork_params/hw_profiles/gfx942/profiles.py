@@ -123,6 +123,4 @@ def generic(gemm: ProfileInput) -> ForkSpace:
     else:
         depths = [32, 64, 128, 256, 512, 1024]
     xccs = wgm_xccs(gemm, [1, 2, 4, 8, 16])
-    return ForkSpace(
-        generic_params(gemm, depths, xccs, vgpr=gemm.trans_a != "T"), generic_groups(gemm)
-    )
+    return ForkSpace(generic_params(gemm, depths, xccs, vgpr=gemm.trans_a != "T"), generic_groups(gemm))

@@ -62,7 +62,8 @@ def generic(gemm: ProfileInput) -> ForkSpace:
     return ForkSpace(generic_params(gemm, depths, xccs, vgpr=False), generic_groups(gemm))
 
 
-#: Values that the subtile kernels are pinned to. The original wrote them as comments, so tensilelite's defaults applied.
+#: Values that the subtile kernels are pinned to. The original wrote them as comments, so tensilelite's
+#: defaults applied.
 _SUBTILE_PINS = {
     "GlobalReadVectorWidthA": 8,
     "GlobalReadVectorWidthB": 8,

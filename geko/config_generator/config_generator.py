@@ -1,0 +1,492 @@
+"""Generate tuning configs: requests in, YAML files (and scripts, log, per-size table) out."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from geko.config_generator import cms as schedules
+from geko.config_generator import config_sections_generator as sections
+from geko.config_generator.cluster_sizes import cluster
+from geko.config_generator.config_merger import MergedSpace, merge
+from geko.config_generator.dialect import NEWEST, Dialect, detect, named, translate
+from geko.config_generator.fork_param_generator import SizeSpace, build, profile_family
+from geko.config_generator.fork_params.optimization_param import Entry, ProfileInput
+from geko.config_generator.fork_params.post_processor import PostInput
+from geko.config_generator.load_input_config import Request
+from geko.config_generator.mi_designer import TileQuery
+from geko.config_generator.output_writer import (
+    TuningConfig,
+    render,
+    run_all_script,
+    shell_script,
+)
+from geko.config_generator.shared_utils import config_hash, spread
+from geko.config_generator.sizes import Size
+from geko.errors import InputError
+from geko.fsio import write_text_atomic
+from geko.log import logger
+
+Kernels = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class SizeRow:
+    """What became of one size.
+
+    Attributes:
+        gemm: GEMM name.
+        m, n, batch, k: size.
+        status: ``"kept"`` or ``"dropped"``.
+        reason: why it was dropped, or what was done to keep it; empty when nothing was.
+        tiles: macro-tile entries of this size.
+        kernels: kernels of the config's full product.
+        config: file stem of the config, empty when dropped.
+    """
+
+    gemm: str
+    m: int
+    n: int
+    batch: int
+    k: int
+    status: str
+    reason: str
+    tiles: int
+    kernels: int
+    config: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRow:
+    """One written config.
+
+    Attributes:
+        stem: file name without suffix.
+        path: file, empty in a dry run.
+        sha256: hash of the content without comments.
+        gemm: GEMM name.
+        arch, backend, search_space, rules: settings.
+        sizes: sizes in the file.
+        tiles: entries of the macro-tile dimension.
+        kernels: kernels of the full product.
+        left_out: parameters that the tensilelite at hand doesn't know.
+    """
+
+    stem: str
+    path: str
+    sha256: str
+    gemm: str
+    arch: str
+    backend: str
+    search_space: str
+    rules: str
+    sizes: list[Size]
+    tiles: int
+    kernels: int
+    left_out: list[str]
+
+
+@dataclass(slots=True)
+class Report:
+    """Result of a generation: configs, and one row for every size."""
+
+    configs: list[ConfigRow] = field(default_factory=list)
+    sizes: list[SizeRow] = field(default_factory=list)
+
+    @property
+    def dropped(self) -> list[SizeRow]:
+        """Sizes without a config."""
+        return [row for row in self.sizes if row.status == "dropped"]
+
+    def table(self) -> str:
+        """The per-size table as CSV."""
+        out = io.StringIO()
+        writer = csv.DictWriter(out, list(SizeRow.__dataclass_fields__), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in self.sizes)
+        return out.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One config to be made: a request with its own sizes, and the number in its file name."""
+
+    request: Request
+    sizes: tuple[Size, ...]
+    stem: str
+    folder: str | None
+    dialect: Dialect
+    kernels: tuple[Entry, ...]
+
+
+def size_space(
+    request: Request, size: Size, *, dialect: Dialect = NEWEST, cms_entries: Sequence[Entry] = ()
+) -> SizeSpace:
+    """Search space of one size of a request.
+
+    Raises:
+        InputError: no macro tile is left (default rules).
+    """
+    settings, gemm = request.settings, request.gemm
+    kind, arch = gemm.gemm_type, settings.arch
+    # Scaled kernels of gfx950 are vetted as subtile kernels whatever the space.
+    vetted = settings.search_space == "subtile" or (gemm.mx and arch.family == "gfx950")
+    profile = ProfileInput(
+        size=size,
+        data_type=str(kind.data_type),
+        dest_type=str(kind.dest_data_type),
+        compute_type=str(kind.compute_data_type),
+        trans_a=kind.transA,
+        trans_b=kind.transB,
+        arch=arch.name,
+        family=arch.mi_family,
+        cus=settings.cus,
+        xcc=settings.xcc,
+        wgm_unit=settings.wgm_unit,
+        arch_cus=arch.cus,
+        arch_xcc=arch.xcc,
+        stream_k=settings.stream_k,
+        cms=settings.cms,
+        equality=settings.equality,
+        size_option=settings.size_option,
+        mx=gemm.mx,
+        lds_bytes=arch.lds_bytes,
+        rules=settings.rules,
+    )
+    query = TileQuery(
+        size=size,
+        data_type=profile.data_type,
+        compute_type=profile.compute_type,
+        family=arch.mi_family,
+        cus=settings.cus,
+        layout=profile.layout,
+        mi_filter=settings.mi_filter,
+        stream_k=settings.stream_k,
+        subtile=settings.search_space == "subtile",
+        mx=gemm.mx,
+        vetted=vetted,
+        mfma=settings.mfma,
+        wavefront=arch.wavefront_size,
+        rules=settings.rules,
+    )
+    post = PostInput(
+        profile,
+        settings.search_space,
+        profile_family(arch.family),
+        settings.mt_du,
+        settings.ignore_non_temporal,
+        tuple(cms_entries),
+    )
+    block = gemm.mx_format[0] if gemm.mx_format is not None and vetted else None
+    return build(post, query, mx_block=block, four_waves=dialect.four_waves)
+
+
+def plan(
+    request: Request, sizes: Sequence[Size] | None = None, *, dialect: Dialect = NEWEST, kernels: Kernels = ()
+) -> tuple[list[MergedSpace], dict[Size, str]]:
+    """Search spaces of a request, clustered and merged, and the sizes that had to be dropped, with the
+    reason.
+
+    Raises:
+        InputError: under the original's rules, for the first size that fails.
+    """
+    custom = _cms_entries(request, kernels)
+    spaces: list[SizeSpace] = []
+    dropped: dict[Size, str] = {}
+    for size in sizes if sizes is not None else request.sizes:
+        try:
+            spaces.append(size_space(request, size, dialect=dialect, cms_entries=custom))
+        except InputError as error:
+            if request.settings.rules == "original":
+                raise InputError(f"{request.gemm.name}, size {list(size)}: {error}") from error
+            dropped[size] = str(error)
+    settings = request.settings
+    clusters = cluster(spaces, one_size=settings.one_size_per_config, algorithm=settings.cluster)
+    return merge(clusters, settings.max_kernels, original=settings.rules == "original"), dropped
+
+
+def assemble(request: Request, space: MergedSpace, stem: str, dialect: Dialect = NEWEST) -> TuningConfig:
+    """Put the sections of one config together."""
+    params, group, left_out = translate(space.params, space.group, dialect)
+    exact, notes = sections.exact_sizes(request, space.sizes)
+    for size in space.sizes:
+        if notes:
+            space.notes[size] = (*space.notes.get(size, ()), *notes)
+    problem = sections.problem_type(request)
+    if not dialect.strategy:
+        order = {key: index for index, key in enumerate(sections.OLD_ORDER)}
+        problem.sort(key=lambda line: order.get(line.key, 4.5))
+    return TuningConfig(
+        stem=stem,
+        gemm_name=request.gemm.name,
+        global_parameters=sections.global_parameters(request, space.sizes),
+        problem_type=problem,
+        params=params,
+        group=group,
+        sizes=exact,
+        size_names=space.sizes,
+        bias_type=sections.bias_type(request),
+        library_logic=sections.library_logic(request),
+        backend=sections.backend(request, space),
+        kernels=space.kernels,
+        rules=request.settings.rules,
+        left_out=left_out,
+    )
+
+
+def generate(
+    requests: Iterable[Request], *, dialect: Dialect = NEWEST, kernels: Kernels = ()
+) -> Iterable[TuningConfig]:
+    """Configs of all requests in memory, in one process; sizes that fail are logged and left out."""
+    counters: Counter[str] = Counter()
+    for request in requests:
+        merged, dropped = plan(request, dialect=dialect, kernels=kernels)
+        for size, reason in dropped.items():
+            logger.warning("%s %s dropped: %s", request.gemm.name, list(size), reason)
+        for space in merged:
+            name = request.gemm.name
+            yield assemble(request, space, f"{name}_{counters[name]}", dialect)
+            counters[name] += 1
+
+
+def run(
+    requests: Sequence[Request],
+    output_path: str | Path,
+    *,
+    write_shell_scripts: bool = True,
+    hipblaslt_path: str | Path | None = None,
+    era: str | None = None,
+    client: str | Path | None = None,
+    kernels: Kernels = (),
+    dry_run: bool = False,
+    jobs: int | None = None,
+) -> Report:
+    """Write the configs of all requests to a folder.
+
+    Files: ``<name>_<i>.yaml`` and, with scripts, ``<name>_<i>.sh`` and ``run_<name>_all.sh``; beside the
+    folder ``Config_<name>.log``; in it ``sizes.csv`` with one row for every size.
+
+    Args:
+        requests: from :func:`geko.config_generator.load_input_config.load_requests`.
+        output_path: folder; made when missing. Other files in it are left as they are.
+        write_shell_scripts: write the scripts too (they need ``hipblaslt_path``).
+        hipblaslt_path: checkout whose tensilelite's spelling is used, and whose program the scripts call.
+        era: spelling by name instead, see :func:`geko.config_generator.dialect.named`.
+        client: prebuilt tensilelite client for the scripts.
+        kernels: custom main loop schedules, see :mod:`geko.config_generator.cms`.
+        dry_run: work everything out and write nothing.
+        jobs: processes; chosen by the number of sizes when left out.
+
+    Returns:
+        What was written, and what became of each size.
+
+    Raises:
+        InputError: not a single size could be kept, or (original rules) one could not.
+    """
+    folder = Path(output_path)
+    dialect = named(era) or detect(hipblaslt_path)
+    report = Report()
+    counters: Counter[str] = Counter()
+    for request in requests:
+        name = request.gemm.name
+        start = counters[name]
+        custom = tuple(_cms_entries(request, kernels))
+        target = None if dry_run else str(folder)
+        if request.settings.one_size_per_config:
+            tasks = [
+                _Task(request, (size,), f"{name}_{start + index}", target, dialect, custom)
+                for index, size in enumerate(request.sizes)
+            ]
+            results = list(spread(_make_single, tasks, jobs))
+            results = _renumbered(results, name, start, target)
+        else:
+            results = _make_merged(request, name, start, target, dialect, custom)
+        for config, rows in results:
+            if config is not None:
+                report.configs.append(config)
+                counters[name] += 1
+            report.sizes += rows
+    if not report.configs:
+        first = next((row.reason for row in report.dropped), "no sizes")
+        raise InputError(f"no config could be made: {first}")
+    for row in report.dropped:
+        logger.warning(
+            "%s [%d, %d, %d, %d] dropped: %s", row.gemm, row.m, row.n, row.batch, row.k, row.reason
+        )
+    if not dry_run:
+        _finish(report, folder, write_shell_scripts, hipblaslt_path, client, requests)
+    return report
+
+
+_Made = tuple[ConfigRow | None, list[SizeRow]]
+
+
+def _cms_entries(request: Request, kernels: Kernels) -> list[Entry]:
+    kind = request.gemm.gemm_type
+    if not kernels or not request.settings.cms:
+        return []
+    return schedules.entries(kernels, str(kind.data_type), kind.transA, kind.transB)
+
+
+def _make_single(tasks: list[_Task]) -> list[_Made]:
+    return [_make(task) for task in tasks]
+
+
+def _make(task: _Task) -> _Made:
+    request, (size,) = task.request, task.sizes
+    try:
+        space = size_space(request, size, dialect=task.dialect, cms_entries=task.kernels)
+    except InputError as error:
+        if request.settings.rules == "original":
+            raise InputError(f"{request.gemm.name}, size {list(size)}: {error}") from None
+        return None, [SizeRow(request.gemm.name, *size, "dropped", str(error), 0, 0, "")]
+    (merged,) = merge([[space]], request.settings.max_kernels, original=request.settings.rules == "original")
+    return _write(request, merged, task.stem, task.folder, task.dialect)
+
+
+def _make_merged(
+    request: Request, name: str, start: int, folder: str | None, dialect: Dialect, custom: Sequence[Entry]
+) -> list[_Made]:
+    spaces, lost = [], []
+    for size in request.sizes:
+        try:
+            spaces.append(size_space(request, size, dialect=dialect, cms_entries=custom))
+        except InputError as error:
+            if request.settings.rules == "original":
+                raise InputError(f"{name}, size {list(size)}: {error}") from error
+            lost.append(SizeRow(name, *size, "dropped", str(error), 0, 0, ""))
+    settings = request.settings
+    clusters = cluster(spaces, one_size=False, algorithm=settings.cluster)
+    merged = merge(clusters, settings.max_kernels, original=settings.rules == "original")
+    out: list[_Made] = [
+        _write(request, space, f"{name}_{start + index}", folder, dialect)
+        for index, space in enumerate(merged)
+    ]
+    return [*out, (None, lost)] if lost else out
+
+
+def _write(request: Request, space: MergedSpace, stem: str, folder: str | None, dialect: Dialect) -> _Made:
+    config = assemble(request, space, stem, dialect)
+    text = render(config)
+    path = ""
+    if folder is not None:
+        target = Path(folder) / f"{stem}.yaml"
+        write_text_atomic(target, text)
+        path = str(target)
+    settings, name = request.settings, request.gemm.name
+    row = ConfigRow(
+        stem,
+        path,
+        config_hash(text),
+        name,
+        settings.arch.name,
+        settings.backend,
+        settings.search_space,
+        settings.rules,
+        space.sizes,
+        len(space.group),
+        space.kernels,
+        config.left_out,
+    )
+    sizes = []
+    for size, tiles in zip(space.sizes, space.mi_counts, strict=True):
+        notes = list(space.notes.get(size, ()))
+        if space.trimmed:
+            notes.append(f"{space.trimmed} entries beyond the cap on kernels left out")
+        if not tiles:
+            notes.append("no macro tile passes the filters")
+        sizes.append(SizeRow(name, *size, "kept", "; ".join(notes), tiles, space.kernels, stem))
+    return row, sizes
+
+
+def _renumbered(results: list[_Made], name: str, start: int, folder: str | None) -> list[_Made]:
+    """Close the gaps that dropped sizes leave in the numbering of the files."""
+    if all(config is not None for config, _ in results):
+        return results
+    out: list[_Made] = []
+    index = start
+    for config, rows in results:
+        if config is not None:
+            stem = f"{name}_{index}"
+            if stem != config.stem:
+                config, rows = _renamed(config, rows, stem, folder)
+            index += 1
+        out.append((config, rows))
+    return out
+
+
+def _renamed(
+    config: ConfigRow, rows: list[SizeRow], stem: str, folder: str | None
+) -> tuple[ConfigRow, list[SizeRow]]:
+    path = ""
+    if folder is not None:
+        old, new = Path(config.path), Path(folder) / f"{stem}.yaml"
+        text = old.read_text(encoding="utf-8").replace(
+            f"# End of {config.stem}.yaml", f"# End of {stem}.yaml"
+        )
+        write_text_atomic(new, text)
+        old.unlink()
+        path = str(new)
+    moved = ConfigRow(**{**_fields(config), "stem": stem, "path": path})
+    return moved, [SizeRow(**{**_fields(row), "config": stem}) for row in rows]
+
+
+def _fields(row: ConfigRow | SizeRow) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in row.__dataclass_fields__}
+
+
+def _finish(
+    report: Report,
+    folder: Path,
+    scripts: bool,
+    hipblaslt: str | Path | None,
+    client: str | Path | None,
+    requests: Sequence[Request],
+) -> None:
+    write_text_atomic(folder / "sizes.csv", report.table())
+    by_name: dict[str, list[ConfigRow]] = {}
+    for config in report.configs:
+        by_name.setdefault(config.gemm, []).append(config)
+    tiles = {(row.config, (row.m, row.n, row.batch, row.k)): row.tiles for row in report.sizes}
+    for name, configs in by_name.items():
+        lines = []
+        for config in configs:
+            lines += [f" ==== {config.stem}", f" #kernels {config.kernels}"]
+            lines += [f" # MIs for {size}: {tiles.get((config.stem, size), 0)}" for size in config.sizes]
+        write_text_atomic(folder.parent / f"Config_{name}.log", "\n".join(lines) + "\n")
+        written = {config.stem for config in configs}
+        stale = sorted(path.name for path in folder.glob(f"{name}_*.yaml") if path.stem not in written)
+        if stale:
+            logger.warning("%s holds %d configs of earlier runs, such as %s", folder, len(stale), stale[0])
+    if not scripts:
+        return
+    if hipblaslt is None:
+        raise InputError(
+            "shell scripts need the hipBLASLt checkout whose Tensile they start; give it or leave them out"
+        )
+    tensile = Path(hipblaslt).resolve() / "tensilelite" / "Tensile" / "bin" / "Tensile"
+    envs = {request.gemm.name: dict(request.settings.arch.env) for request in requests}
+    built = Path(client) if client is not None else None
+    for name, configs in by_name.items():
+        for config in configs:
+            _script(folder / f"{config.stem}.sh", shell_script(config.stem, tensile, built, envs[name]))
+        _script(folder / f"run_{name}_all.sh", run_all_script(name, [config.stem for config in configs]))
+
+
+def _script(path: Path, text: str) -> None:
+    write_text_atomic(path, text)
+    path.chmod(0o755)
+
+
+@functools.cache
+def template() -> str:
+    """Text of the commented template ``geko/config_generator/config.yaml``."""
+    from importlib import resources
+
+    return resources.files("geko.config_generator").joinpath("config.yaml").read_text(encoding="utf-8")

@@ -1,0 +1,208 @@
+"""The keys of a generator YAML: types, ranges, and which of them are old spellings or have no effect."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from geko.config_generator.constants import BACKENDS, SEARCH_SPACES, VALIDATION_ELEMENTS
+from geko.errors import InputError
+
+Check = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key: ``check`` returns the normalised value or raises ValueError; ``expect`` says what is legal."""
+
+    check: Check
+    expect: str
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value.strip()
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value in (0, 1) and isinstance(value, int):
+        return bool(value)
+    if isinstance(value, str) and value.strip().lower() in ("true", "false", "1", "0"):
+        return value.strip().lower() in ("true", "1")
+    raise ValueError
+
+
+def _integer(low: int | None = None, high: int | None = None) -> Check:
+    def check(value: Any) -> int:
+        if isinstance(value, str) and value.strip().lstrip("-").isdigit():
+            value = int(value)  # a quoted number
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError
+        if (low is not None and value < low) or (high is not None and value > high):
+            raise ValueError
+        return value
+
+    return check
+
+
+def _one_of(choices: Sequence[str], *, lower: bool = True) -> Check:
+    def check(value: Any) -> str:
+        text = _text(value)
+        for choice in choices:
+            if text == choice or (lower and text.lower() == choice.lower()):
+                return choice
+        raise ValueError
+
+    return check
+
+
+def _optional(inner: Check) -> Check:
+    def check(value: Any) -> Any:
+        return None if value is None or value == "None" else inner(value)
+
+    return check
+
+
+def _numbers(count: int) -> Check:
+    def check(value: Any) -> tuple[int, ...]:
+        if not isinstance(value, (list, tuple)) or len(value) != count:
+            raise ValueError
+        return tuple(_integer(1)(item) for item in value)
+
+    return check
+
+
+def _transpose(value: Any) -> str:
+    if isinstance(value, bool):
+        return "T" if value else "N"
+    text = _text(value).upper()
+    if text not in ("N", "T", "C"):
+        raise ValueError
+    return text
+
+
+def _sizes(value: Any) -> list[tuple[int, int, int, int]]:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise ValueError
+    four = _numbers(4)
+    return [four(size) for size in value]
+
+
+def _mx_block(value: Any) -> int:
+    number = int(_integer(0, 32)(value))
+    if number not in (0, 16, 32):
+        raise ValueError
+    return number
+
+
+KEYS: dict[str, Key] = {
+    "TRANSA": Key(_transpose, "N, T, C (complex types only), or a boolean"),
+    "TRANSB": Key(_transpose, "N, T, C (complex types only), or a boolean"),
+    "DataType": Key(_text, "Tensile letter(s) of A and B, such as B, H, S, F8, F8B8"),
+    "DestDataType": Key(_text, "Tensile letter of C and D"),
+    "ComputeDataType": Key(_text, "Tensile letter of the accumulator"),
+    "ARCH": Key(_text, "the name of an architecture, such as gfx950"),
+    "Sizes": Key(_sizes, "a list of [M, N, batch, K] of positive integers"),
+    "SIZE_OPTION": Key(_integer(0, 2), "0 (list), 1 (grid) or 2 (workload log)"),
+    "GRID_DENSITY": Key(_integer(1, 5), "1 (finest) to 5 (coarsest)"),
+    "GEMM_LOG_PATH": Key(_optional(_text), "the path of a hipBLASLt workload log"),
+    "backend": Key(_one_of(BACKENDS), "ductile or tensile"),
+    "search_space": Key(_optional(_one_of(SEARCH_SPACES)), "heuristic, generic, subtile or null"),
+    "StreamK": Key(_flag, "true or false"),
+    "LIBRARY_TYPE": Key(_one_of(("OOB", "Equality")), "OOB or Equality"),
+    "MX": Key(_flag, "true or false"),
+    "MX_BLOCK": Key(_optional(_mx_block), "16, 32, 0 (never scaled) or null"),
+    "MX_SCALE_TYPE": Key(_optional(_one_of(("E8", "F8", "E5M3"))), "E8, F8, E5M3 or null"),
+    "MACROTILE_OPT": Key(_flag, "true or false"),
+    "MT_DU": Key(_optional(_numbers(3)), "[MT0, MT1, DepthU] or null"),
+    "ONE_SIZE_PER_CONFIG": Key(_flag, "true or false"),
+    "CMS": Key(_flag, "true or false"),
+    "CMS_PRIORITY": Key(_flag, "true or false"),
+    "MI_FILTER": Key(_integer(0, 2), "0 (none), 1 (moderate) or 2 (aggressive)"),
+    "EPILOGUES": Key(_flag, "true or false"),
+    "CLUSTER": Key(_integer(0, 1), "0 (all sizes in one file) or 1 (by best macro tile)"),
+    "DUCTILE_VALIDATION_PROFILE": Key(
+        _integer(0, max(VALIDATION_ELEMENTS)), "0 (none), 1 (128 elements) or 2 (all)"
+    ),
+    "MAX_NUM_KERNELS_PER_CONFIG": Key(_integer(1), "a positive integer"),
+    "IGNORE_NON_TEMPORAL": Key(_flag, "true or false"),
+    "MFMA": Key(_optional(_numbers(4)), "[M, N, K, blocks] of one matrix instruction"),
+    "CUs": Key(_integer(1), "a positive integer"),
+    "XCC": Key(_integer(1), "a positive integer"),
+    "WGMUnit": Key(_integer(1), "a positive integer"),
+    "BUILD_DIR": Key(_optional(_text), "a folder"),
+    "GemmProblems": Key(lambda value: value, "a list of mappings, one a GEMM problem"),
+    # first spelling
+    "GA": Key(_flag, "true or false"),
+    "GA_VALIDATION_PROFILE": Key(_integer(0, max(VALIDATION_ELEMENTS)), "0, 1 or 2"),
+}
+
+#: Keys that were documented once and that nothing ever read.
+DEAD_KEYS = frozenset({"USE_HEURISTICS", "TILETHRESHOLD", "DTYPE_MIs"})
+
+#: Keys that an environment variable of the same name overrides.
+ENVIRONMENT_KEYS = ("StreamK", "MI_FILTER", "DUCTILE_VALIDATION_PROFILE", "GA_VALIDATION_PROFILE")
+
+
+def nearest(key: str) -> str:
+    """The known key that looks most like ``key``; empty when none does."""
+    folded = {known.lower(): known for known in KEYS}
+    match = difflib.get_close_matches(key.lower(), folded, n=1, cutoff=0.6)
+    return folded[match[0]] if match else ""
+
+
+def check_key(
+    key: str, value: Any, *, path: str | Path | None = None, line: int | None = None, source: str = ""
+) -> Any:
+    """Return the normalised value of a key.
+
+    Args:
+        key: as written.
+        value: as read.
+        path, line: where it stands.
+        source: where it comes from when not a file (``"--set"``, ``"environment"``).
+
+    Raises:
+        InputError: unknown key (with the nearest known one) or a value of the wrong type or range.
+    """
+    where = f" ({source})" if source else ""
+    if key not in KEYS:
+        guess = nearest(key)
+        hint = f"; did you mean {guess}?" if guess else f"; known keys: {', '.join(KEYS)}"
+        raise InputError(f"unknown key {key}{where}{hint}", path=path, line=line)
+    rule = KEYS[key]
+    try:
+        return rule.check(value)
+    except (ValueError, TypeError):
+        raise InputError(f"{key}{where} must be {rule.expect}", path=path, line=line, value=value) from None
+
+
+def parse_assignments(pairs: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+    """Read ``KEY=VALUE`` texts (values as YAML) or take a mapping, and check every key.
+
+    Raises:
+        InputError: a text without ``=``, an unknown key, or a bad value.
+    """
+    import yaml
+
+    if isinstance(pairs, Mapping):
+        given = dict(pairs)
+    else:
+        given = {}
+        for pair in pairs:
+            key, sign, text = pair.partition("=")
+            if not sign:
+                raise InputError("a setting is KEY=VALUE", value=pair)
+            try:
+                given[key.strip()] = yaml.safe_load(text)
+            except yaml.YAMLError as error:
+                raise InputError(f"{key}: not a YAML value", value=text) from error
+    return {
+        key: check_key(key, value, source="--set") for key, value in given.items() if key not in DEAD_KEYS
+    }
