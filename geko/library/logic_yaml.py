@@ -20,7 +20,7 @@ import contextlib
 import gc
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,10 +28,10 @@ import yaml
 
 from geko.errors import InputError, MissingFileError
 from geko.fsio import write_text_atomic
+from geko.library.yaml_scalars import IrregularError, PyyamlScalars, TensileScalars
+from geko.library.yaml_writer import LogicWriter
 
 Rules = Literal["pyyaml", "tensile"]
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 # Block nodes shorter than this are read as one piece: cutting them would cost more than it saves.
 _CUT_FROM = 400
@@ -50,104 +50,6 @@ _FLOW_ENTRY = re.compile(r"([A-Za-z0-9_]+): (\[[-0-9., eE+\n]*\])\Z")
 _OPEN_ENTRY = re.compile(r"([A-Za-z0-9_]+):\n")
 
 
-class _IrregularError(Exception):
-    """The text can't be cut here; the enclosing piece is read whole."""
-
-
-# scalars
-
-
-class _PyyamlScalars:
-    """Scalars by PyYAML's SafeLoader: its implicit resolvers and constructors themselves."""
-
-    def __init__(self) -> None:
-        self._resolvers = yaml.SafeLoader.yaml_implicit_resolvers
-        self._any = self._resolvers.get(None, [])
-        constructor = yaml.constructor.SafeConstructor()
-        table = yaml.constructor.SafeConstructor.yaml_constructors
-        self._construct: dict[str, Callable[[Any], Any]] = {
-            tag: function.__get__(constructor) for tag, function in table.items() if tag is not None
-        }
-
-    def plain(self, text: str) -> Any:
-        """Value of an unquoted scalar.
-
-        Raises:
-            _IrregularError: PyYAML itself would refuse it; the caller lets PyYAML say why.
-        """
-        for tag, pattern in [*self._resolvers.get(text[:1], ()), *self._any]:
-            if pattern.match(text):
-                try:
-                    return self._construct[tag](yaml.ScalarNode(tag, text))
-                except (KeyError, ValueError, yaml.YAMLError) as error:
-                    raise _IrregularError from error
-        return text
-
-    def document(self, text: str) -> Any:
-        """Value of a whole document."""
-        return yaml.load(text, Loader=_Loader)
-
-
-class _TensileScalars:
-    """Scalars by the loader that TensileCreateLibrary uses (spec/formats.md, 1e).
-
-    true/yes/false/no in any case are booleans even when quoted; '' ``null`` ``~`` are None only when
-    unquoted; digits after the sign are an int; what ``float()`` takes is a float (``1e5``, ``nan``, ``inf``);
-    the rest is text.
-    """
-
-    def plain(self, text: str) -> Any:
-        return self.scalar(text, quoted=False)
-
-    @staticmethod
-    def scalar(text: str, *, quoted: bool) -> Any:
-        low = text.lower()
-        if low in ("true", "yes"):
-            return True
-        if low in ("false", "no"):
-            return False
-        if low in ("", "null", "~"):
-            return text if quoted else None
-        if low.lstrip("+-").isnumeric():
-            try:
-                return int(low)
-            except ValueError:
-                raise _IrregularError from None
-        try:
-            return float(low)
-        except ValueError:
-            return text
-
-    def document(self, text: str) -> Any:
-        events = iter(yaml.parse(text, Loader=_Loader))
-        value: Any = None
-        for event in events:
-            if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent, yaml.AliasEvent)):
-                value = self._node(event, events)
-        return value
-
-    def _node(self, event: Any, events: Iterator[Any]) -> Any:
-        if isinstance(event, yaml.ScalarEvent):
-            return self.scalar(event.value, quoted=bool(event.style))
-        if isinstance(event, yaml.SequenceStartEvent):
-            items: list[Any] = []
-            while not isinstance(event := next(events), yaml.SequenceEndEvent):
-                items.append(self._node(event, events))
-            return items
-        if isinstance(event, yaml.MappingStartEvent):
-            mapping: dict[Any, Any] = {}
-            while not isinstance(event := next(events), yaml.MappingEndEvent):
-                key = self._node(event, events)
-                mapping[key] = self._node(next(events), events)
-            return mapping
-        raise yaml.composer.ComposerError(
-            None, None, "Tensile's loader does not know aliases", event.start_mark
-        )
-
-
-# reading
-
-
 class LogicReader:
     """Reads logic files; lines met in one file are known in the next.
 
@@ -157,8 +59,8 @@ class LogicReader:
     """
 
     def __init__(self, rules: Rules = "pyyaml") -> None:
-        self._scalars: _PyyamlScalars | _TensileScalars = (
-            _TensileScalars() if rules == "tensile" else _PyyamlScalars()
+        self._scalars: PyyamlScalars | TensileScalars = (
+            TensileScalars() if rules == "tensile" else PyyamlScalars()
         )
         self._levels: dict[int, _Level] = {}
         self._known = 0
@@ -192,9 +94,9 @@ class LogicReader:
             if body.startswith(("%", "---", "...", "\ufeff")) or any(
                 mark in body for mark in ("\n---", "\n...", "\r")
             ):
-                raise _IrregularError
+                raise IrregularError
             return self._block(body + "\n", 0)
-        except (_IrregularError, yaml.YAMLError, RecursionError):
+        except (IrregularError, yaml.YAMLError, RecursionError):
             return self._scalars.document(text)
 
     # A "node text" holds whole lines; its first line begins with the blanks up to the node's own column.
@@ -203,7 +105,7 @@ class LogicReader:
         """Value of a block sequence or mapping whose column is at least ``least``."""
         indent = len(text) - len(text.lstrip(" "))
         if indent < least:
-            raise _IrregularError
+            raise IrregularError
         if text.startswith("- ", indent):
             return self._sequence(text, indent)
         return self._mapping(text, indent)
@@ -224,16 +126,16 @@ class LogicReader:
                 try:
                     values.append(self._block(f"{deeper}{item}\n", indent + 1))
                     continue
-                except (_IrregularError, yaml.YAMLError):
+                except (IrregularError, yaml.YAMLError):
                     pass
-            values.append(_copy(level.items[item]))
+            values.append(copy_value(level.items[item]))
         return values
 
     def _mapping(self, text: str, indent: int) -> dict[Any, Any]:
         level = self._level(indent)
         pairs = dict(map(level.entries.__getitem__, level.cut(text[indent:].rstrip("\n"))))
         for key in level.mutable & pairs.keys():
-            pairs[key] = _copy(pairs[key])
+            pairs[key] = copy_value(pairs[key])
         return pairs
 
     def _level(self, indent: int) -> _Level:
@@ -257,11 +159,11 @@ class LogicReader:
             least = indent if rest.startswith("- ", indent) else indent + 1
             try:
                 return self._scalars.plain(match[1]), self._block(rest, least)
-            except (_IrregularError, yaml.YAMLError):
+            except (IrregularError, yaml.YAMLError):
                 pass
         value = self._piece(f"{' ' * indent}{text}\n")
         if type(value) is not dict or len(value) != 1 or text.startswith(("<<", '"<<', "'<<", "{")):
-            raise _IrregularError
+            raise IrregularError
         return next(iter(value.items()))
 
     def _read_item(self, text: str, indent: int) -> Any:
@@ -274,13 +176,13 @@ class LogicReader:
                 pass
         value = self._piece(f"{' ' * indent}- {text}\n")
         if type(value) is not list or len(value) != 1:
-            raise _IrregularError
+            raise IrregularError
         return value[0]
 
     def _piece(self, text: str) -> Any:
         # An anchor is known (and must be the only one of its name) in the whole document.
         if "&" in text:
-            raise _IrregularError
+            raise IrregularError
         return self._scalars.document(text)
 
 
@@ -317,12 +219,13 @@ class _Items(dict[str, Any]):
         return value
 
 
-def _copy(value: Any) -> Any:
+def copy_value(value: Any) -> Any:
+    """A copy of lists and dicts, all the way down."""
     kind = type(value)
     if kind is list:
-        return [_copy(item) if type(item) in (list, dict) else item for item in value]
+        return [copy_value(item) if type(item) in (list, dict) else item for item in value]
     if kind is dict:
-        return {key: _copy(item) if type(item) in (list, dict) else item for key, item in value.items()}
+        return {key: copy_value(item) if type(item) in (list, dict) else item for key, item in value.items()}
     return value
 
 
@@ -448,182 +351,6 @@ def read_bytes(path: str | Path) -> bytes:
         raise MissingFileError("no such file", path=path) from error
     except IsADirectoryError as error:
         raise InputError("is a directory, not a file", path=path) from error
-
-
-# writing
-
-
-class _Block(list[Any]):
-    """A list that is written in block style whatever it holds."""
-
-
-class _BlockMap(dict[Any, Any]):
-    """A mapping that is written in block style whatever it holds."""
-
-
-class _LeafDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-_LeafDumper.add_representer(
-    _Block, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=False)
-)
-_LeafDumper.add_representer(
-    _BlockMap,
-    lambda dumper, data: dumper.represent_mapping("tag:yaml.org,2002:map", data.items(), flow_style=False),
-)
-
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
-_WIDTH = 80
-_COLLECTIONS = (list, dict)
-
-
-class LogicWriter:
-    """Writes logic in PyYAML's block style with flow-style leaves; lines written once are known."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, dict[Any, str]] = {}
-        self._plain = _PyyamlScalars().plain
-
-    def dumps(self, value: Any) -> str:
-        """One YAML document.
-
-        Args:
-            value: lists, dicts and scalars.
-
-        Returns:
-            The text, ended by a newline; the same for the same value, whatever was written before.
-
-        Raises:
-            InputError: a value of a type that YAML's safe dumper doesn't know (a NumPy number, a class of
-                yours).
-        """
-        out: list[str] = []
-        try:
-            if _is_leaf(value):
-                return str(yaml.dump(value, Dumper=_LeafDumper, default_flow_style=None, sort_keys=False))
-            self._node(value, 0, out)
-        except yaml.representer.RepresenterError as error:
-            raise InputError(f"can't be written as YAML: {error}") from error
-        return "".join(out)
-
-    def mapping_text(self, value: dict[Any, Any], indent: int) -> str:
-        """A block mapping whose entries stand at column ``indent`` (the first line's blanks included)."""
-        out: list[str] = []
-        self._mapping(value, indent, out, " " * indent)
-        return "".join(out)
-
-    def item_text(self, value: Any, indent: int) -> str:
-        """One item of a block sequence whose dashes stand at column ``indent`` (the blanks included)."""
-        out: list[str] = []
-        self._sequence([value], indent, out, " " * indent)
-        return "".join(out)
-
-    # ``lead`` is what stands before the node's first line: the blanks, or the dashes of the sequences around
-    # it.
-
-    def _node(self, value: Any, indent: int, out: list[str], lead: str = "") -> None:
-        if isinstance(value, dict):
-            self._mapping(value, indent, out, lead)
-        else:
-            self._sequence(value, indent, out, lead)
-
-    def _mapping(self, value: dict[Any, Any], indent: int, out: list[str], lead: str) -> None:
-        known = self._known.setdefault(indent, {})
-        pad = " " * indent
-        lines: list[str] = []
-        get = known.get
-        for key, item in value.items():
-            kind = type(item)
-            if kind is str or kind is bool or kind is int:
-                token: Any = (key, item, kind)
-            elif kind not in _COLLECTIONS or _is_leaf(item):
-                token = (key, repr(item), kind)
-            else:
-                head = self._entry_text(key, None, indent)
-                if head.startswith("?"):
-                    lines.append(pad + self._entry_text(key, item, indent))
-                    continue
-                head = f"{pad}{head.rstrip().removesuffix('null').rstrip()}\n"
-                nested: list[str] = [head]
-                inner = indent if kind is list else indent + 2
-                self._node(item, inner, nested, " " * inner)
-                lines.extend(nested)
-                continue
-            line = get(token)
-            if line is None:
-                line = known[token] = pad + self._entry_text(key, item, indent)
-            lines.append(line)
-        if lines:
-            lines[0] = lead + lines[0][indent:]
-        out.extend(lines)
-
-    def _sequence(self, value: list[Any], indent: int, out: list[str], lead: str) -> None:
-        pad = " " * indent
-        start = lead
-        for item in value:
-            if type(item) in _COLLECTIONS and not _is_leaf(item):
-                self._node(item, indent + 2, out, f"{start}- ")
-            else:
-                row = _number_list(item)
-                if row is not None and indent + 2 + len(row) <= _WIDTH:
-                    out.append(f"{start}- {row}\n")
-                else:
-                    out.append(f"{start}- {self._leaf_text(item, indent)}")
-            start = pad
-
-    def _entry_text(self, key: Any, item: Any, indent: int) -> str:
-        """``key: value`` and newline, with PyYAML's quoting and line breaks for that column."""
-        kind = type(item)
-        if type(key) is str and _WORD.match(key) and self._plain(key) is key and len(key) <= 100:
-            if kind is int:
-                return f"{key}: {item}\n"
-            if kind is str and _WORD.match(item) and self._plain(item) is item:
-                return f"{key}: {item}\n"
-        value: Any = _BlockMap({key: item})
-        for _ in range(indent // 2):
-            value = _Block([value])
-        text: str = yaml.dump(value, Dumper=_LeafDumper, default_flow_style=None, sort_keys=False)
-        return text[indent:]
-
-    def _leaf_text(self, item: Any, indent: int) -> str:
-        """A sequence item (after its dash) and newline, with PyYAML's quoting and line breaks for that
-        column."""
-        value: Any = _Block([item])
-        for _ in range(indent // 2):
-            value = _Block([value])
-        text: str = yaml.dump(value, Dumper=_LeafDumper, default_flow_style=None, sort_keys=False)
-        return text[indent + 2 :]
-
-
-def _is_leaf(value: Any) -> bool:
-    """True when PyYAML writes the value on one flow-style line: a scalar, or a collection of scalars."""
-    if type(value) is list:
-        items: Any = value
-    elif type(value) is dict:
-        items = value.values()
-    else:
-        return True
-    return not any(isinstance(item, (list, dict, tuple, set)) for item in items)
-
-
-def _number_list(value: Any) -> str | None:
-    if type(value) is not list or not value:
-        return None
-    parts = []
-    for item in value:
-        kind = type(item)
-        if kind is int:
-            parts.append(str(item))
-        elif kind is float:
-            text = repr(item)
-            if "n" in text:  # inf, nan
-                return None
-            parts.append(text.replace("e", ".0e", 1) if "e" in text and "." not in text else text)
-        else:
-            return None
-    return f"[{', '.join(parts)}]"
 
 
 def dumps(value: Any) -> str:

@@ -1,0 +1,230 @@
+"""Building a library with TensileCreateLibrary."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from geko.errors import InputError, MissingFileError, ToolError
+from geko.fsio import write_text_atomic
+from geko.library.model import Library, load_library
+
+TOOL = Path("tensilelite/Tensile/bin/TensileCreateLibrary")
+STAMP = "geko_build.json"
+MATCH_TABLE = "MatchTable.yaml"
+_TAIL = 4000
+
+
+def logic_files(lib_dir: str | Path) -> list[Path]:
+    """The logic files below a directory, sorted.
+
+    Raises:
+        MissingFileError: no such directory.
+        InputError: it holds none.
+    """
+    root = Path(lib_dir)
+    if not root.is_dir():
+        raise MissingFileError("no such directory", path=root)
+    files = sorted(path for path in root.glob("**/*.yaml") if path.is_file() and path.name != MATCH_TABLE)
+    if not files:
+        raise InputError(f"No valid libraries found in '{root}'")
+    return files
+
+
+def library_content_hash(paths: Iterable[str | Path]) -> str:
+    """Hash of a set of files by content alone: neither names nor order matter.
+
+    Args:
+        paths: the files.
+
+    Returns:
+        sha256 in hex, over the sorted sha256 of the files.
+    """
+    digests = []
+    for path in paths:
+        with Path(path).open("rb") as handle:
+            digests.append(hashlib.file_digest(handle, "sha256").hexdigest())
+    return hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()
+
+
+def build_architecture(libraries: Iterable[Library]) -> str:
+    """Architecture argument for TensileCreateLibrary: the schedule where it names a variant of the
+    architecture (``gfx1250-strict``), else the architecture.
+
+    Raises:
+        InputError: the libraries are for more than one.
+    """
+    by_arch: dict[str, str] = {}
+    for library in libraries:
+        arch, schedule = library.architecture, library.schedule
+        if schedule.startswith(arch):
+            arch = schedule
+        by_arch.setdefault(arch, library.name)
+    if len(by_arch) != 1:
+        shown = ", ".join(f"{arch} ({name})" for arch, name in sorted(by_arch.items()))
+        raise InputError(f"logic of several architectures can't be built at once: {shown}; build each apart")
+    return next(iter(by_arch))
+
+
+@dataclass(frozen=True)
+class Build:
+    """A built library.
+
+    Attributes:
+        path: the output directory.
+        architecture: what it was built for.
+        match_table: MatchTable.yaml of this very build; None when the tool wrote none.
+        code_dir: directory of the ``.dat`` and code object files, for HIPBLASLT_TENSILE_LIBPATH.
+    """
+
+    path: Path
+    architecture: str
+    match_table: Path | None
+    code_dir: Path
+
+
+def create(
+    hipblaslt_path: str | Path,
+    lib_dir: str | Path,
+    output_dir: str | Path,
+    version: str = "5",
+    *,
+    timeout: float | None = 7200.0,
+    jobs: int | None = None,
+    extra_args: Iterable[str] = (),
+) -> Build:
+    """Build a library (spec/upstream-core.md 7.9).
+
+    The tool runs in a scratch directory inside the output, so that the MatchTable.yaml which it writes to its
+    working directory is that of this build, whatever else is built at the same time.
+
+    Args:
+        hipblaslt_path: hipBLASLt checkout.
+        lib_dir: directory of the logic files, all of one architecture.
+        output_dir: where to; made if absent.
+        version: code object version.
+        timeout: seconds until the tool is ended; None waits for ever.
+        jobs: processes of the tool; None leaves it to the tool.
+        extra_args: further options of the tool.
+
+    Returns:
+        What was built. ``geko_build.json`` beside it says from what.
+
+    Raises:
+        MissingFileError: the tool or the directory is missing.
+        InputError: no logic files, or several architectures.
+        ToolError: the tool failed, ran too long or left no library; holds the end of its output.
+    """
+    tool = Path(hipblaslt_path).resolve() / TOOL
+    if not tool.is_file():
+        raise MissingFileError("TensileCreateLibrary is not there: is this a hipBLASLt checkout?", path=tool)
+    files = logic_files(lib_dir)
+    architecture = build_architecture(load_library(path) for path in files)
+    content = library_content_hash(files)
+    out = Path(output_dir).resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    (out / STAMP).unlink(missing_ok=True)
+    command = [
+        str(tool),
+        "--code-object-version",
+        str(version),
+        "--library-format",
+        "msgpack",
+        "--architecture",
+        architecture,
+        *(() if jobs is None else ("--jobs", str(jobs))),
+        *extra_args,
+        str(Path(lib_dir).resolve()),
+        str(out),
+        "HIP",
+    ]
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=out) as scratch:
+        _run(command, Path(scratch), timeout)
+        written = Path(scratch) / MATCH_TABLE
+        match_table: Path | None = None
+        if written.is_file():
+            match_table = out / MATCH_TABLE
+            written.replace(match_table)
+        else:
+            (out / MATCH_TABLE).unlink(missing_ok=True)
+    code_dirs = _code_dirs(out)
+    if not code_dirs:
+        raise ToolError(
+            f"TensileCreateLibrary ended well but left no TensileLibrary*.dat below {out}/library"
+        )
+    write_text_atomic(
+        out / STAMP,
+        json.dumps({"content_sha256": content, "architecture": architecture, "command": command}, indent=1)
+        + "\n",
+    )
+    return Build(out, architecture, match_table, code_dirs[0])
+
+
+def _run(command: list[str], cwd: Path, timeout: float | None) -> None:
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+        try:
+            code = process.wait(timeout)
+        except BaseException as error:
+            # The tool starts compilers of its own: end them all.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise ToolError(
+                    f"TensileCreateLibrary ran longer than {timeout:g} s and was ended"
+                ) from error
+            raise
+        if code != 0:
+            output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL))
+            tail = output.read().decode(errors="replace").strip()
+            raise ToolError(f"TensileCreateLibrary failed with exit code {code}:\n{tail}")
+
+
+def _code_dirs(output_dir: Path) -> list[Path]:
+    """Directories of built libraries; compressed ``.dat.zlib`` counts like ``.dat``."""
+    found = [*output_dir.glob("library/**/*.dat"), *output_dir.glob("library/**/*.dat.zlib")]
+    return sorted({path.parent for path in found})
+
+
+def is_built(output_dir: str | Path, lib_dir: str | Path | None = None) -> bool:
+    """Whether a directory holds a built library, and one of just these logic files.
+
+    Args:
+        output_dir: where :func:`create` built.
+        lib_dir: the logic files that it should be built from; None asks only for any build.
+
+    Returns:
+        False when there is no ``.dat`` or ``.dat.zlib``, or when the logic files changed since (or nothing
+        says from what it was built).
+    """
+    out = Path(output_dir)
+    if not _code_dirs(out):
+        return False
+    if lib_dir is None:
+        return True
+    try:
+        stamp: Any = json.loads((out / STAMP).read_text())
+    except (FileNotFoundError, ValueError):
+        return False
+    return isinstance(stamp, dict) and stamp.get("content_sha256") == library_content_hash(
+        logic_files(lib_dir)
+    )
+
+
+def remove_build(output_dir: str | Path) -> None:
+    """Remove what :func:`create` made: ``library/``, the MatchTable and the stamp."""
+    out = Path(output_dir)
+    shutil.rmtree(out / "library", ignore_errors=True)
+    for name in (MATCH_TABLE, STAMP):
+        (out / name).unlink(missing_ok=True)
