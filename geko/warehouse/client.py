@@ -31,7 +31,7 @@ class ConnectionLost(Exception):
 
 
 class RemoteFile:
-    """A database file that another process owns. Each call takes a socket of its own, so that threads don't wait."""
+    """A database file that another process owns. Each call has its own socket; threads don't wait."""
 
     def __init__(self, path: Path, place: Path, first: socket.socket) -> None:
         self.path = path

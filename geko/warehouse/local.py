@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +27,6 @@ from geko.warehouse.writer import Writer
 
 # A checkpoint holds up commits: make it rare, at the price of a longer replay after a crash (some 0.2 s).
 CHECKPOINT_THRESHOLD = "64MB"
-_POOL_NICENESS = 5
 
 
 class LocalFile:
@@ -132,13 +129,12 @@ def connect(path: Path) -> Connection:
         WarehouseBusyError: if another process holds its lock.
         WarehouseError: if it can't be opened.
     """
-    before = _threads()
     try:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             with duckdb.connect(":memory:") as maker:
                 maker.execute(f"ATTACH {quoted(str(path))} AS made (STORAGE_VERSION '{STORAGE_VERSION}')")
-        con = duckdb.connect(str(path))
+        return duckdb.connect(str(path))
     except duckdb.IOException as exc:
         if "lock" in str(exc).lower():
             raise WarehouseBusyError(f"{path} is in use: {exc}") from exc
@@ -147,15 +143,3 @@ def connect(path: Path) -> Connection:
         raise WarehouseError(f"{path} can't be opened: {exc}") from exc
     except OSError as exc:
         raise WarehouseError(f"{path} can't be opened: {exc}") from exc
-    for thread in _threads() - before:
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, thread, _POOL_NICENESS)
-    return con
-
-
-def _threads() -> set[int]:
-    """Ids of this process's threads (Linux), to tell those that DuckDB started."""
-    try:
-        return {int(name) for name in os.listdir("/proc/self/task")}  # noqa: PTH208
-    except OSError:
-        return {threading.get_native_id()}

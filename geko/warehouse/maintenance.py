@@ -1,7 +1,8 @@
-"""Snapshot, import, check and prune, run by the owner of the file."""
+"""Snapshot, check and prune, run by the owner of the file; import is in a module of its own."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,10 @@ import duckdb
 from geko.errors import InputError
 from geko.warehouse.engine import STORAGE_VERSION, Connection, quoted, translated
 from geko.warehouse.local import LocalFile
+from geko.warehouse.merge import import_file
+from geko.warehouse.steps import Statement
+
+_CHECKS = ("db/check_unique", "db/check_references", "db/check_queue", "db/check_ids")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class PruneOptions:
     """What to drop.
 
     Attributes:
-        outputs: texts of programs whose attempts succeeded.
+        outputs: texts of programs whose attempts all succeeded; their hashes stay.
         attempts: attempts that were given back or lost.
         before: only what is older; None for any age.
         dry_run: count only.
@@ -48,27 +53,64 @@ class PruneOptions:
 
 
 def snapshot(file: LocalFile, target: str) -> None:
-    """Copy the file with ``COPY FROM DATABASE``, which reads one state while writes go on."""
+    """Copy the file with ``COPY FROM DATABASE``, which reads one state while writes go on.
+
+    Raises:
+        InputError: if the target exists.
+        WarehouseError: if it can't be written.
+    """
     if Path(target).exists():
         raise InputError("there is a file already: name another, or remove it", path=target)
+    part = Path(f"{target}.{os.getpid()}.part")
 
     def run(con: Connection) -> None:
-        part = f"{target}.part"
-        Path(part).unlink(missing_ok=True)
-        Path(part).parent.mkdir(parents=True, exist_ok=True)
         name = con.execute("SELECT current_database()").fetchall()[0][0].replace('"', '""')
+        con.execute(f"ATTACH {quoted(str(part))} AS geko_snapshot (STORAGE_VERSION '{STORAGE_VERSION}')")
         try:
-            con.execute(f"ATTACH {quoted(part)} AS geko_snapshot (STORAGE_VERSION '{STORAGE_VERSION}')")
-            try:
-                con.execute(f'COPY FROM DATABASE "{name}" TO geko_snapshot')
-            finally:
-                con.execute("DETACH geko_snapshot")
-        except duckdb.Error as exc:
-            Path(part).unlink(missing_ok=True)
-            raise translated(exc, "snapshot") from exc
-        Path(part).rename(target)
+            con.execute(f'COPY FROM DATABASE "{name}" TO geko_snapshot')
+        finally:
+            con.execute("DETACH geko_snapshot")
 
-    file.read(run)
+    try:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        file.read(run)
+        part.rename(target)
+    except duckdb.Error as exc:
+        raise translated(exc, f"snapshot to {target}") from exc
+    except OSError as exc:
+        raise InputError(f"the snapshot can't be written: {exc}", path=target) from exc
+    finally:
+        part.unlink(missing_ok=True)
 
 
-MAINTENANCE: Mapping[str, Callable[..., Any]] = {"snapshot": snapshot}
+def check(file: LocalFile, now: datetime) -> list[dict[str, Any]]:
+    """Run all rules; each gives its name, the number of rows that break it, and one of them."""
+    return [row for name in _CHECKS for row in _rule_rows(file, name, now)]
+
+
+def _rule_rows(file: LocalFile, name: str, now: datetime) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = file.query(
+        name, {}, {"now": now} if name == "db/check_queue" else {}
+    ).to_pylist()
+    return rows
+
+
+def prune(
+    file: LocalFile, outputs: bool, attempts: bool, before: datetime | None, dry_run: bool
+) -> dict[str, int]:
+    """Drop what can be done without, or count it."""
+    wanted = {"outputs": outputs, "attempts": attempts}
+    (counts,) = file.query("db/prune_count", {}, {"before": before}).to_pylist()
+    chosen = {name: int(counts[name]) for name, want in wanted.items() if want}
+    if not dry_run:
+        file.apply([Statement(f"db/prune_{name}", {"before": before}) for name in chosen])
+        file.read(lambda con: con.execute("CHECKPOINT") and None)
+    return chosen
+
+
+MAINTENANCE: Mapping[str, Callable[..., Any]] = {
+    "snapshot": snapshot,
+    "import": import_file,
+    "check": check,
+    "prune": prune,
+}

@@ -121,8 +121,8 @@ def warn_if_network(path: Path) -> None:
     kind = network_filesystem(path)
     if kind is not None:
         logger.warning(
-            "%s lies on a network file system (%s), where file locks can fail: keep the warehouse on a local disk"
-            " (--db or GEKO_DB) and copy a snapshot instead",
+            "%s lies on a network file system (%s), where file locks can fail: keep the warehouse on a local"
+            " disk (--db or GEKO_DB) and copy a snapshot instead",
             path,
             kind,
         )

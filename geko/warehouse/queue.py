@@ -313,7 +313,7 @@ def _result_fields(result: JobResult) -> dict[str, Any]:
 
 
 def _numbered(rows: pa.Table, at: int) -> pa.Table:
-    """Rows with the position of their result and their own; columns of no type hold nothing and are left out."""
+    """Rows with the position of their result and their own; columns without a type are left out."""
     keep = [field.name for field in rows.schema if not pa.types.is_null(field.type)]
     n = rows.num_rows
     positions = pa.array([at] * n, pa.int32()), pa.array(range(n), pa.int32())

@@ -79,7 +79,7 @@ class QueuePolicy:
 
 
 def lease_token(claim_token: str, at: int) -> str:
-    """Token of the lease on the ``at``-th job of a claim: the claim can be asked for again when its answer got lost."""
+    """Token of the lease on the ``at``-th job of a claim; made so that a claim can be asked for again."""
     return content_id("lease", f"{claim_token}:{at}")
 
 
@@ -219,7 +219,7 @@ class QueueOwner:
                 items = [self._lease(payload, at, row, leases, now) for at, row in enumerate(chosen)]
             dealt.append(items)
         if leases["job_ids"]:
-            n_leased = self._rows("queue/claim", now=now, **leases)[0][0]
+            n_leased = self._rows("queue/claim", None, now=now, **leases)[0][0]
             if n_leased != len(leases["job_ids"]):
                 raise WarehouseError("jobs changed while they were dealt out; claim again")
         return dealt
@@ -370,6 +370,7 @@ class QueueOwner:
             names = ("sha256", "n_bytes", "texts")
             self._rows(
                 "queue/add_outputs",
+                None,
                 output_ids=list(found),
                 **{name: list(column) for name, column in zip(names, columns, strict=True)},
             )

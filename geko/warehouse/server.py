@@ -165,7 +165,7 @@ class Server:
         self._thread.start()
 
     def _listen(self) -> socket.socket | None:
-        """Bind the first place that works; whoever holds the file's lock may replace a socket that lies there."""
+        """Bind the first place that works; the holder of the file's lock may replace an old socket."""
         for path in socket_paths(self._file.path):
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
@@ -334,7 +334,7 @@ class Server:
                 connection.send(wire.encode({"version": wire.VERSION, "pid": os.getpid()}))
             elif op == "sql_write":
                 raise WarehouseBusyError(
-                    f"--write needs the file for itself, but it is open in {self.record}: wait for it to end, or stop it",
+                    f"--write needs the file for itself, but {self.record} has it open: wait, or stop it",
                     pid=os.getpid(),
                 )
             elif op in self._maintenance:

@@ -1,4 +1,4 @@
-"""A user's query: its own cursor, a read-only transaction, a thread of low priority, interruptible at any time."""
+"""A user's query: a cursor and a thread of its own, read-only, of low priority, interruptible."""
 
 from __future__ import annotations
 

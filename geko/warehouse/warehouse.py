@@ -38,8 +38,8 @@ T = TypeVar("T")
 DEFAULT_WAIT_S = 10.0
 _RETRY_S = 0.02
 _UNKNOWN = (
-    "the process that owned the warehouse ended before it answered; whether the change was made is unknown: look, then"
-    " repeat it if it is missing"
+    "the process that owned the warehouse ended before it answered; whether the change was made is"
+    " unknown: look, then repeat it if it is missing"
 )
 # Two threads of one process must not both become the owner: DuckDB would let them share the file.
 _opening = threading.RLock()
@@ -120,7 +120,7 @@ class Warehouse:
         return self._clock()
 
     def announce(self, doing: str | None) -> None:
-        """Say what this process is doing, for the errors that others get (such as ``"run 1f0c…: search"``)."""
+        """Say what this process is doing, for errors that others get (such as ``"run 1f0c: search"``)."""
         self._doing = doing
         if self._owner is not None:
             self._owner.server.announce(doing)
@@ -335,7 +335,7 @@ class Warehouse:
         record = read_record(self._path)
         who = str(record) if record is not None else "another process"
         return WarehouseBusyError(
-            f"{self._path} is in use by {who}, which doesn't answer: wait for it, or end it (kill {record.pid})"
+            f"{self._path} is in use by {who}, which doesn't answer: wait, or end it (kill {record.pid})"
             if record is not None
             else f"{self._path} is in use by {who}, which is no GEKO of this user: close it there",
             pid=record.pid if record is not None else None,

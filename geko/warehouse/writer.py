@@ -140,7 +140,7 @@ class Writer:
             logger.debug("nothing to roll back", exc_info=True)
 
     def _execute(self, batch: Sequence[Request]) -> list[Any]:
-        """Results go in before the claims, so that a claim sees the newest state; the rest keeps its order."""
+        """Results first and claims last, so that a claim sees the newest state; the rest in order."""
         results: list[Any] = [None] * len(batch)
         by_op: dict[str, list[int]] = {}
         for at, request in enumerate(batch):
