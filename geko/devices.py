@@ -15,8 +15,8 @@ _HELP = "write device numbers as 0,1,3, ranges as 0-3, or all"
 def parse_devices(devices: str | int | Sequence[int | str], available: int | None = None) -> list[int]:
     """Read a list of device numbers; its order is kept.
 
-    Device numbers are those that the tools take (``hipblaslt-bench --device N``). Where ``HIP_VISIBLE_DEVICES``
-    or ``ROCR_VISIBLE_DEVICES`` is set, they count the visible devices only.
+    Device numbers are those that the tools take (``hipblaslt-bench --device N``). Where HIP_VISIBLE_DEVICES or
+    ROCR_VISIBLE_DEVICES is set, they count the visible devices only.
 
     Args:
         devices: such as ``"0,1,3"``, ``"0-3"``, ``"4-7,0"``, ``"all"``, or numbers.

@@ -76,7 +76,7 @@ class HipblasltRoot:
         return found
 
     def tensile_program(self, name: str) -> Path:
-        """Path of a program of tensilelite: ``Tensile``, ``TensileCreateLibrary``, ``TensileMergeLibrary``."""
+        """Path of a program of tensilelite, such as ``TensileCreateLibrary``."""
         return self.path / _TENSILE_BIN / name
 
     @property
