@@ -1,7 +1,7 @@
 """Workload rows of any source into the tables ``problem``, ``call`` and ``workload_call``.
 
 What a row means is decided here and in :mod:`geko.ingest.problem_columns`, once for all sources. Ids are made in
-SQL (``sql/queries/ingest/stage_calls.sql``).
+SQL (``sql/queries/ingest/call_ids.sql``).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CallTables:
     def reject(self, lines: LineBatch, reasons: str | pa.Array) -> None:
         """Note lines that could not be read."""
         texts = [reasons] * len(lines) if isinstance(reasons, str) else reasons.to_pylist()
-        columns = (lines.first_line.to_pylist(), lines.n_lines.to_pylist(), texts, lines.text.to_pylist())
+        columns = (lines.first_line.to_pylist(), lines.n_lines.to_pylist(), texts, lines.texts())
         self.rejects += zip(*columns, strict=True)
 
     def count_table(self) -> pa.Table:
@@ -83,46 +83,75 @@ def add_calls(
     Returns:
         Rows of ``problem`` and ``call``; empty if there were none.
     """
-    frames = [frame for group in groups if (frame := _frame(group, into, defaults or {})) is not None]
-    if not frames:
-        return {}
     import polars as pl
 
     from geko.ingest.problem_columns import PROBLEM_SCHEMA, with_problem_columns
 
-    raw = pl.concat(frames, how="diagonal")
+    typed = [rows for group in groups if (rows := _typed(group, into, defaults or {})) is not None]
+    if not typed:
+        return {}
+    # The long texts stay outside of the frame: copying them costs more than all else done there.
+    fields = pa.concat_arrays([rows.fields for rows in typed]) if len(typed) > 1 else typed[0].fields
+    raw = pl.concat([rows.frame for rows in typed], how="diagonal").with_row_index("row")
     # alpha and beta are also columns of the call itself.
     rows = with_problem_columns(raw.with_columns(call_alpha=pl.col("alpha"), call_beta=pl.col("beta")))
     bad = rows.filter(pl.col("reason").is_not_null())
     if len(bad):
-        into.rejects += bad.select("first_line", "n_lines", "reason", "text").rows()
+        texts = [text for part in typed for text in part.lines.texts()]
+        for row, line, count, reason in bad.select("row", "first_line", "n_lines", "reason").iter_rows():
+            into.rejects.append((line, count, reason, texts[row]))
         rows = rows.filter(pl.col("reason").is_null())
     into.n_rows += int(rows["n_lines"].sum())
-    staged = rows.select(
-        *PROBLEM_SCHEMA,
-        pl.col("call_alpha").alias("alpha"),
-        pl.col("call_beta").alias("beta"),
-        "solution_index",
-        "fields",
-        "call_count",
-        "n_lines",
-        "first_line",
+    return _identified(scratch, rows, fields, into, tuple(PROBLEM_SCHEMA))
+
+
+def _identified(
+    scratch: Scratch, rows: pl.DataFrame, fields: pa.Array, into: CallTables, columns: tuple[str, ...]
+) -> dict[str, pa.Table]:
+    """Give rows their ids; count calls, keep each problem and call once."""
+    import polars as pl
+
+    def with_fields(frame: pl.DataFrame, names: tuple[str, ...]) -> pa.Table:
+        whole = len(frame) == len(fields)
+        taken = fields if whole else fields.take(frame["row"].to_arrow())
+        return frame.select(names).to_arrow().append_column("fields", taken)
+
+    ids = scratch.query("ingest/call_ids", {"raw_calls": with_fields(rows, columns)})
+    rows = pl.concat([rows, pl.DataFrame(pl.from_arrow(ids))], how="horizontal")
+    into.counts.append(
+        rows.group_by("call_id", maintain_order=True)
+        .agg(
+            call_count=(pl.col("call_count") * pl.col("n_lines")).sum(),
+            n_lines=pl.col("n_lines").sum(),
+            first_line=pl.col("first_line").min(),
+        )
+        .to_arrow()
     )
-    scratch.query("ingest/stage_calls", {"raw_calls": staged.to_arrow()})
-    into.counts.append(scratch.query("ingest/staged_counts"))
+    problems = rows.unique("problem_id", keep="first", maintain_order=True)
+    calls = rows.unique("call_id", keep="first", maintain_order=True)
+    calls = calls.select("row", "call_id", "problem_id", "solution_index", alpha="call_alpha", beta="call_beta")
+    call_columns = ("call_id", "problem_id", "alpha", "beta", "solution_index")
     return {
-        "problem": scratch.query("ingest/staged_problems"),
-        "call": scratch.query("ingest/staged_calls"),
+        "problem": problems.select("problem_id", *columns).to_arrow(),
+        "call": with_fields(calls, call_columns),
     }
 
 
-def _frame(group: RowGroup, into: CallTables, defaults: Mapping[str, str]) -> pl.DataFrame | None:
-    """Typed rows of one group with their canonical JSON; bad ones become rejects."""
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """Rows of one group: problem columns (texts as logged), canonical JSON, and the lines they come from."""
+
+    frame: pl.DataFrame
+    fields: pa.Array
+    lines: LineBatch
+
+
+def _typed(group: RowGroup, into: CallTables, defaults: Mapping[str, str]) -> _Typed | None:
+    """Typed rows of one group; bad ones become rejects."""
     import polars as pl
 
     lines = group.lines
-    texts = {name: column for name, column in group.columns.items() if column.null_count < len(column)}
-    columns = {name: read_field(name, column) for name, column in texts.items()}
+    columns = {name: read_field(name, column) for name, column in group.columns.items()}
     given = dict(columns)
     for name, text in defaults.items():
         given[name] = _filled(name, given.get(name), text, len(lines))
@@ -130,10 +159,8 @@ def _frame(group: RowGroup, into: CallTables, defaults: Mapping[str, str]) -> pl
     data: dict[str, pa.Array] = {
         column: given[name].value for name, column in _COLUMNS.items() if name in given
     }
-    data["fields"] = _canonical(
-        [columns[name].item for name in sorted(columns) if name not in _KEPT_APART], len(lines)
-    )
-    data |= {"n_lines": lines.n_lines, "first_line": lines.first_line, "text": lines.text}
+    fields = _canonical([columns[name].item for name in sorted(columns) if name not in _KEPT_APART], len(lines))
+    data |= {"n_lines": lines.n_lines, "first_line": lines.first_line}
     one = pa.repeat(pa.scalar(1, pa.int64()), len(lines))
     data["call_count"] = pc.fill_null(given["call_count"].value, 1) if "call_count" in given else one
     index = given.get("solution_index")
@@ -144,11 +171,12 @@ def _frame(group: RowGroup, into: CallTables, defaults: Mapping[str, str]) -> pl
         into.reject(lines.filter(bad), reason.filter(bad))
         good = pc.invert(bad)
         data = {name: column.filter(good) for name, column in data.items()}
-        if not len(data["n_lines"]):
+        fields, lines = fields.filter(good), lines.filter(good)
+        if not len(lines):
             return None
     frame = pl.from_arrow(pa.table(data))
     assert isinstance(frame, pl.DataFrame)
-    return _meaning(frame)
+    return _Typed(_meaning(frame), fields, lines)
 
 
 def _meaning(frame: pl.DataFrame) -> pl.DataFrame:
@@ -181,7 +209,7 @@ def _meaning(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _filled(name: str, column: Column | None, text: str, count: int) -> Column:
-    default = read_field(name, pa.array([text], pa.large_string()))
+    default = read_field(name, pa.array([text], pa.large_string()).dictionary_encode())
     if column is None:
         value = pa.repeat(default.value[0], count)
         return Column(value, pa.nulls(count, pa.large_string()), None)
@@ -204,11 +232,20 @@ def _reasons(columns: Mapping[str, Column], count: int) -> pa.Array | None:
     return pc.coalesce(*found) if found else None
 
 
-def _canonical(items: list[pa.Array], count: int) -> pa.Array:
+def _canonical(items: list[pa.Array | pa.Scalar], count: int) -> pa.Array:
     """Canonical JSON objects of their ``"name":value`` items, which come sorted by name."""
+    parts: list[pa.Array | pa.Scalar] = []
+    for item in items:
+        if isinstance(item, pa.Scalar) and parts and isinstance(parts[-1], pa.Scalar):
+            texts = [part.as_py() for part in (parts[-1], item)]
+            parts[-1] = text_scalar(",".join(text for text in texts if text is not None) or None)
+        else:
+            parts.append(item)
     empty = pa.repeat(text_scalar(""), count)
     options = pc.JoinOptions(null_handling="skip")
-    joined = pc.binary_join_element_wise(*items, text_scalar(","), options=options) if items else empty
+    joined = pc.binary_join_element_wise(*parts, text_scalar(","), options=options) if parts else empty
+    if isinstance(joined, pa.Scalar):
+        joined = pa.repeat(joined, count)
     return pc.binary_join_element_wise(text_scalar("{"), joined, text_scalar("}"), text_scalar(""))
 
 

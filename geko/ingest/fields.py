@@ -51,24 +51,23 @@ class Column:
 
     Attributes:
         value: typed; null where absent or wrong.
-        item: ``"name":value`` as in canonical JSON; null where absent.
+        item: ``"name":value`` as in canonical JSON; null where absent; a scalar if all rows have the same.
         reason: why the value can't be used, null where it can; None if all can.
     """
 
     value: pa.Array
-    item: pa.Array
+    item: pa.Array | pa.Scalar
     reason: pa.Array | None
 
 
-def read_field(name: str, texts: pa.Array) -> Column:
+def read_field(name: str, texts: pa.DictionaryArray) -> Column:
     """Texts of one field as values; each distinct text is looked at once.
 
     Args:
         name: the field's canonical name.
         texts: as logged, without quotes; null where the row lacks the field.
     """
-    coded = texts.dictionary_encode()
-    distinct, codes = coded.dictionary, coded.indices
+    distinct, codes = texts.dictionary, texts.indices
     key = json.dumps(name) + ":"
     if name in INTEGERS and len(distinct) > 64:
         pattern = r"^[1-9][0-9]{0,17}$" if name in SIZES else r"^(0|[1-9][0-9]{0,17})$"
@@ -90,6 +89,8 @@ def read_field(name: str, texts: pa.Array) -> Column:
         items.append(None if value is None else key + json.dumps(_json_value(value), ensure_ascii=False))
         reasons.append(reason)
     found = any(reason is not None for reason in reasons)
+    if len(distinct) == 1 and not codes.null_count and not found:
+        return Column(pa.repeat(pa.scalar(values[0], dtype), len(codes)), text_scalar(items[0]), None)
     return Column(
         pa.array(values, dtype).take(codes),
         pa.array(items, pa.large_string()).take(codes),

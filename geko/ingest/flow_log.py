@@ -7,7 +7,7 @@ that a killed process left half-written. An entry may also be wrapped over sever
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +91,7 @@ class _Reader:
 
     def add(self, batch: LineBatch) -> None:
         """Read the entries of a batch of lines."""
-        tables = add_calls(self.scratch, self._groups(self._bodies(batch)), self.into, self.defaults)
+        tables = add_calls(self.scratch, self._groups(batch), self.into, self.defaults)
         if not tables:
             return
         if self.put is not None:
@@ -107,35 +107,30 @@ class _Reader:
         detail = {"n_other_lines": self.n_other} if self.n_other else {}
         return Parsed(tables, reject_table(self.into.rejects), n_lines, self.into.n_rows, detail)
 
-    def _groups(self, batches: Iterable[LineBatch]) -> Iterator[RowGroup]:
-        for bodies in batches:
-            for group in read_cells(bodies):
+    def _groups(self, batch: LineBatch) -> Iterator[RowGroup]:
+        """Rows of whole lines in bulk, and of all else piece by piece."""
+        odd: list[LineBatch] = []
+        for group in read_cells(batch, braces=True):
+            if isinstance(group, RowGroup):
+                yield from self._adapted(group)
+            else:
+                odd.append(group)
+        for lines in odd:
+            for group in read_cells(self._pieces(lines), braces=False):
                 read = group if isinstance(group, RowGroup) else self._slowly(group)
-                if read is not None and self.adapt is not None:
-                    read = self.adapt(read, self.into)
                 if read is not None:
-                    yield read
+                    yield from self._adapted(read)
 
-    def _bodies(self, batch: LineBatch) -> Iterator[LineBatch]:
-        """What stands between the braces: of whole lines in bulk, of all else piece by piece."""
-        text = pc.ascii_trim_whitespace(batch.text)
-        plain = pc.and_(
-            pc.and_(pc.starts_with(text, "- {"), pc.ends_with(text, "}")),
-            pc.and_(pc.equal(pc.count_substring(text, "{"), 1), pc.equal(pc.count_substring(text, "}"), 1)),
-        )
-        if pc.any(plain).as_py():
-            inner = pc.binary_slice(text.filter(plain).cast(pa.large_binary()), 3, -1)
-            lines = batch.filter(plain)
-            yield LineBatch(inner.cast(pa.large_string()), lines.n_lines, lines.first_line)
-        rest = batch.filter(pc.invert(plain))
-        if len(rest):
-            yield self._pieces(rest)
+    def _adapted(self, group: RowGroup) -> Iterator[RowGroup]:
+        read = group if self.adapt is None else self.adapt(group, self.into)
+        if read is not None:
+            yield read
 
     def _pieces(self, lines: LineBatch) -> LineBatch:
         texts: list[str] = []
         counts: list[int] = []
         firsts: list[int] = []
-        columns = (lines.text.to_pylist(), lines.n_lines.to_pylist(), lines.first_line.to_pylist())
+        columns = (lines.texts(), lines.n_lines.to_pylist(), lines.first_line.to_pylist())
         for text, count, first in zip(*columns, strict=True):
             found = [piece for piece in _PIECE.findall(text) if _ENTRY.search(piece)]
             texts += [piece[1:-1] for piece in found]
@@ -165,7 +160,7 @@ class _Reader:
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
         rows: list[dict[str, str | None]] = []
         good: list[bool] = []
-        for text in lines.text.to_pylist():
+        for text in lines.texts():
             try:
                 value = yaml.load(f"{{{_repaired(text)}}}", Loader=loader)
             except yaml.YAMLError as error:
@@ -194,7 +189,11 @@ def rows_group(rows: list[dict[str, str | None]], lines: LineBatch) -> RowGroup:
     """Rows that were read one by one, as a group."""
     names = dict.fromkeys(name for row in rows for name in row)
     return RowGroup(
-        {name: pa.array([row.get(name) for row in rows], pa.large_string()) for name in names}, lines
+        {
+            name: pa.array([row.get(name) for row in rows], pa.large_string()).dictionary_encode()
+            for name in names
+        },
+        lines,
     )
 
 

@@ -31,7 +31,7 @@ class LineBatch:
     """Distinct lines; a line may come again in another batch of the same file.
 
     Attributes:
-        text: the lines as text without their line ends; bytes that are no UTF-8 are replaced.
+        text: the lines as large_string, with or without their line ends; bytes that are no UTF-8 are replaced.
         n_lines: how many lines of the file read exactly so.
         first_line: 1-based number of the first of them.
     """
@@ -42,6 +42,22 @@ class LineBatch:
 
     def __len__(self) -> int:
         return len(self.text)
+
+    def with_ends(self) -> pa.Array:
+        """The texts, each with its line end."""
+        if not len(self.text) or pc.all(pc.ends_with(self.text, "\n")).as_py():
+            return self.text
+        nothing, end = pa.scalar("", pa.large_string()), pa.scalar("\n", pa.large_string())
+        return pc.binary_join_element_wise(pc.ascii_rtrim(self.text, characters="\r\n"), end, nothing)
+
+    def texts(self) -> list[str]:
+        """The texts without line ends."""
+        return [text.rstrip("\r\n") for text in self.text.to_pylist()]
+
+    def slice(self, start: int, length: int | None = None) -> LineBatch:
+        """Some of the lines."""
+        columns = (self.text, self.n_lines, self.first_line)
+        return LineBatch(*(column.slice(start, length) for column in columns))
 
     def filter(self, mask: pa.Array) -> LineBatch:
         """The lines where ``mask`` is true."""
@@ -208,11 +224,11 @@ def _single(line: bytes, number: int) -> tuple[pa.Array, pa.Array, pa.Array]:
 
 
 def _merged(parts: list[tuple[pa.Array, pa.Array, pa.Array]]) -> LineBatch:
-    """One batch of what several chunks hold, folded again."""
-    lines = pa.concat_arrays([part[0] for part in parts])
+    """One batch of what several chunks hold, folded again where that promises anything."""
+    lines = pa.concat_arrays([part[0] for part in parts]) if len(parts) > 1 else parts[0][0]
     counts = pa.concat_arrays([part[1] for part in parts])
     first = pa.concat_arrays([part[2] for part in parts])
-    if len(parts) > 1:
+    if len(parts) > 1 and pc.sum(counts).as_py() > 1.01 * len(lines):
         coded = lines.dictionary_encode()
         table = pa.table({"code": coded.indices, "n": counts, "first": first})
         groups = table.group_by("code", use_threads=False).aggregate([("n", "sum"), ("first", "min")])
@@ -223,7 +239,6 @@ def _merged(parts: list[tuple[pa.Array, pa.Array, pa.Array]]) -> LineBatch:
 
 def _as_text(lines: pa.Array) -> pa.Array:
     try:
-        text = lines.cast(pa.large_string())
+        return lines.cast(pa.large_string())
     except pa.ArrowInvalid:
-        text = pa.array([line.decode("utf-8", "replace") for line in lines.to_pylist()], pa.large_string())
-    return pc.ascii_rtrim(text, characters="\r\n")
+        return pa.array([line.decode("utf-8", "replace") for line in lines.to_pylist()], pa.large_string())

@@ -1,4 +1,4 @@
--- Rows of `call` whose identity is new.
+-- Rows of `call` whose identity is new; each identity comes once.
 INSERT INTO "call" BY NAME
-SELECT DISTINCT ON (call_id) r.* FROM rows AS r
+SELECT r.* FROM rows AS r
 WHERE NOT EXISTS (SELECT 1 FROM "call" AS old WHERE old.call_id = r.call_id::UUID);
