@@ -5,8 +5,9 @@ The calls used here exist in duckdb 1.5 and 2.0 alike.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import duckdb
@@ -78,7 +79,13 @@ def run_statement(
     except duckdb.Error as exc:
         raise translated(exc, what) from exc
     finally:
-        for name in registered:
+        unregister(con, registered)
+
+
+def unregister(con: Connection, names: Iterable[str]) -> None:
+    """Forget inputs; in a failed transaction that is refused, and its end forgets them."""
+    for name in names:
+        with contextlib.suppress(duckdb.Error):
             con.unregister(name)
 
 

@@ -20,7 +20,7 @@ from geko.domain.identity import content_id
 from geko.errors import UsageError, WarehouseError
 from geko.log import logger
 from geko.warehouse import deal
-from geko.warehouse.engine import Connection
+from geko.warehouse.engine import Connection, unregister
 from geko.warehouse.resources import statement_text
 
 HARDWARE_OUTCOMES = frozenset({"hang", "memory_fault", "crash", "timeout"})
@@ -112,8 +112,7 @@ class QueueOwner:
         try:
             return con.execute(statement_text(name), params or None).fetchall()
         finally:
-            for view in inputs or {}:
-                con.unregister(view)
+            unregister(con, inputs or ())
 
     # Leases
     # ---------------------------------------------------------------------------------------------------
@@ -315,19 +314,17 @@ class QueueOwner:
         )
         verdicts = sorted((_Verdict(*row) for row in judged), key=lambda verdict: verdict.r)
         stale = [results[verdict.r]["token"] for verdict in verdicts if not verdict.accepted]
-        known: dict[tuple[str, int, str], bool] = {}
+        known: dict[tuple[Any, ...], bool] = {}
         if stale:
-            known = {
-                (row[0], row[1], row[2]): row[3] for row in self._rows("queue/known_attempts", tokens=stale)
-            }
+            known = {row[:4]: row[4] for row in self._rows("queue/known_attempts", tokens=stale)}
         seen: dict[tuple[str, int, str], str] = {}
         for verdict in verdicts:
             item = results[verdict.r]
             key = (item["job_id"], item["attempt"], item["token"])
             if key in seen:
                 verdict.answer, verdict.accepted, verdict.stored = seen[key], False, False
-            elif key in known:
-                verdict.answer, verdict.stored = ("late" if known[key] else "accepted"), False
+            elif (late := known.get((*key, item["outcome"]))) is not None:
+                verdict.answer, verdict.stored = ("late" if late else "accepted"), False
             else:
                 verdict.answer = "accepted" if verdict.accepted else "late"
                 verdict.stored = verdict.job_id is not None

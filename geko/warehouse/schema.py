@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graphlib
 import hashlib
 import re
 from datetime import datetime
@@ -16,6 +17,8 @@ from geko.warehouse.resources import SqlFile, sql_files
 _OBJECT_NAME = re.compile(
     r"^\s*CREATE\s+OR\s+REPLACE\s+(VIEW|MACRO)\s+\"?([A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE | re.MULTILINE
 )
+_COMMENT = re.compile(r"--[^\n]*")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BOOTSTRAP = """
 CREATE TABLE IF NOT EXISTS schema_migration (
     name VARCHAR NOT NULL, sha256 VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL,
@@ -139,22 +142,39 @@ def _drop(con: Connection, kind: str, name: str) -> None:
 
 
 def _create_all(con: Connection, files: list[SqlFile]) -> list[tuple[str, str, str]]:
-    """Create in the order of their names; one that needs a later one waits for the next pass."""
+    """Create each after those that it names."""
     made: list[tuple[str, str, str]] = []
-    waiting = files
-    while waiting:
-        failed: list[tuple[SqlFile, duckdb.Error]] = []
-        for file in waiting:
-            try:
-                con.execute(file.text)
-            except (duckdb.CatalogException, duckdb.BinderException) as exc:
-                failed.append((file, exc))
-            except duckdb.Error as exc:
-                raise MigrationError(f"{file.name}.sql can't be created: {exc}") from exc
-            else:
-                made += [(kind.lower(), name, file.sha256) for kind, name in _OBJECT_NAME.findall(file.text)]
-        if len(failed) == len(waiting):
-            stuck, reason = failed[0]
-            raise MigrationError(f"{stuck.name}.sql can't be created: {reason}") from reason
-        waiting = [file for file, _ in failed]
+    for file in _in_order(files):
+        try:
+            con.execute(file.text)
+        except duckdb.Error as exc:
+            raise MigrationError(f"{file.name}.sql can't be created: {exc}") from exc
+        made += [(kind.lower(), name, file.sha256) for kind, name in _OBJECT_NAME.findall(file.text)]
     return made
+
+
+def _in_order(files: list[SqlFile]) -> list[SqlFile]:
+    """Files sorted so that what a text names comes before it; by name where that leaves a choice.
+
+    Raises:
+        MigrationError: if they name each other in a circle.
+    """
+    maker = {name: file.name for file in files for _, name in _OBJECT_NAME.findall(file.text)}
+    by_name = {file.name: file for file in files}
+    needs: dict[str, set[str]] = {}
+    for file in files:
+        words = set(_WORD.findall(_COMMENT.sub("", file.text)))
+        needs[file.name] = {maker[word] for word in words & maker.keys()} - {file.name}
+    ordered: list[SqlFile] = []
+    sorter = graphlib.TopologicalSorter(needs)
+    try:
+        sorter.prepare()
+    except graphlib.CycleError as exc:
+        raise MigrationError(
+            f"these SQL files name each other in a circle: {', '.join(exc.args[1])}"
+        ) from exc
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        ordered += [by_name[name] for name in ready]
+        sorter.done(*ready)
+    return ordered

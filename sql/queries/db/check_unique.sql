@@ -8,8 +8,8 @@ WITH doubled AS (
     UNION ALL SELECT 'output', output_id::VARCHAR FROM output GROUP BY ALL HAVING count(*) > 1
     UNION ALL SELECT 'job', job_id::VARCHAR FROM job GROUP BY ALL HAVING count(*) > 1
     UNION ALL SELECT 'job_spec', job_id::VARCHAR FROM job_spec GROUP BY ALL HAVING count(*) > 1
-    UNION ALL SELECT 'job_attempt', concat(job_id, ' token ', token) FROM job_attempt
-              WHERE outcome <> 'lost' GROUP BY ALL HAVING count(*) > 1
+    UNION ALL SELECT 'job_attempt', concat(job_id, ' token ', token, ' ', outcome) FROM job_attempt
+              GROUP BY ALL HAVING count(*) > 1
     UNION ALL SELECT 'workload_call', concat(file_id, ' call ', call_id) FROM workload_call GROUP BY ALL HAVING count(*) > 1
     UNION ALL SELECT 'run_job', concat(run_id, ' job ', job_id) FROM run_job GROUP BY ALL HAVING count(*) > 1
 )
