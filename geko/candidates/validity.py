@@ -12,7 +12,7 @@ without a column is taken from ``fixed``, and tested only where it is known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,13 +61,17 @@ def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
     def value(name: str) -> pl.Expr:
         return pl.col(name) if name in known else pl.lit(facts.fixed[name])
 
+    def known_value(name: str) -> pl.Expr | None:
+        return value(name) if has(name) else None
+
     out: list[Rule] = list(_geometry(facts))
     if has("DepthU"):
         out += _depth(facts, value("DepthU"))
         cluster = value("ClusterLocalRead") if has("ClusterLocalRead") else None
-        out += _wide_local_reads(facts, value("DepthU"), cluster)
+        if has("VectorWidthA", "VectorWidthB"):  # padding depends on them, and with it the width of the reads
+            out += _local_reads(facts, value("DepthU"), cluster, known_value)
         buffers = value("1LDSBuffer") if has("1LDSBuffer") else pl.lit(1)
-        out.append(_lds(facts, value("DepthU"), buffers, known))
+        out.append(_lds(facts, value("DepthU"), buffers, known_value))
     for side, tile in (("A", "mt0"), ("B", "mt1")):
         width, vector = f"GlobalReadVectorWidth{side}", f"VectorWidth{side}"
         wave_tile = pl.col("wtm" if side == "A" else "wtn")
@@ -80,10 +84,9 @@ def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
             ))  # fmt: skip
         if has("DepthU", width):
             out += _loads(facts, side, pl.col(tile), value("DepthU"), value(width))
-        if has(f"DirectToVgpr{side}", width, vector):
-            out += _to_vgpr(
-                facts, side, value(f"DirectToVgpr{side}").cast(pl.Boolean), value(width), value(vector)
-            )
+        if has(f"DirectToVgpr{side}"):
+            direct = value(f"DirectToVgpr{side}").cast(pl.Boolean)
+            out += _to_vgpr(facts, side, direct, known_value(width), known_value(vector))
         if has("DepthU", f"WaveSeparateGlobalRead{side}"):
             apart = value(f"WaveSeparateGlobalRead{side}") > 0
             split = value("DepthU") if _contiguous_free(facts, side) else pl.col(tile)
@@ -139,18 +142,38 @@ def _depth(facts: KernelFacts, depth: pl.Expr) -> list[Rule]:
              depth % (pl.col("ik") * pl.col("lsu")) != 0)]  # fmt: skip
 
 
-def _wide_local_reads(facts: KernelFacts, depth: pl.Expr, cluster: pl.Expr | None) -> list[Rule]:
-    col = pl.col
-    iterations = depth // col("lsu") // col("ik")
-    per_thread = (col("im") * col("ik") * col("ib") // facts.wavefront).clip(1)
+def _unroll_major(facts: KernelFacts, side: str) -> bool:
+    """Whether an operand lies in LDS along K: all that are not contiguous along their free dimension."""
+    return not _contiguous_free(facts, side)
+
+
+def _inputs_per_thread(facts: KernelFacts) -> pl.Expr:
+    return (pl.col("im") * pl.col("ik") * pl.col("ib") // facts.wavefront).clip(1)
+
+
+def _local_read_width(facts: KernelFacts, depth: pl.Expr, value: Callable[[str], pl.Expr | None]) -> pl.Expr:
+    """Elements of an automatic local read: 16 bytes, half of it where there is one iteration or LDS would
+    overflow.""" per_thread = _inputs_per_thread(facts)
+    if facts.layout == "NT":
+        return per_thread
+    widest = pl.lit(int(16 / facts.element_bytes))
+    wide = widest // per_thread > 1
+    short = depth // pl.col("ik") <= widest // per_thread
+    overflow = _buffer(facts, depth, widest, value) > facts.lds_bytes
+    return pl.when(wide & (short | overflow)).then(pl.max_horizontal(widest // 2, per_thread)).otherwise(
+        pl.max_horizontal(widest, per_thread)
+    )
+
+
+def _local_reads(
+    facts: KernelFacts, depth: pl.Expr, cluster: pl.Expr | None, value: Callable[[str], pl.Expr | None]
+) -> list[Rule]:
     if facts.layout == "NT":
         return []  # both operands lie in LDS as they are read: no wider reads
-    widest = int(16 / facts.element_bytes)
-    multiple = pl.max_horizontal(widest // per_thread, pl.lit(1))
-    # With a single wide iteration the reads are narrowed to the instruction's own width.
-    multiple = pl.when(depth // col("ik") <= multiple).then(1).otherwise(multiple)
+    iterations = depth // pl.col("lsu") // pl.col("ik")
+    multiple = _local_read_width(facts, depth, value) // _inputs_per_thread(facts)
     out: list[Rule] = [
-        ("G4", "iterations aren't a multiple of the wide local read", iterations % multiple != 0),
+        ("G4", "iterations aren't a multiple of the wide local read", iterations % multiple.clip(1) != 0),
         ("G4", "too few iterations to prefetch wide local reads", iterations < multiple),
     ]
     if cluster is not None:
@@ -159,20 +182,42 @@ def _wide_local_reads(facts: KernelFacts, depth: pl.Expr, cluster: pl.Expr | Non
     return out
 
 
-def lds_bytes(facts: KernelFacts, depth: pl.Expr, known: set[str]) -> pl.Expr:
-    """Bytes of one LDS buffer without padding; an operand that goes to registers takes none."""
-    total = pl.lit(0)
+def _buffer(
+    facts: KernelFacts, depth: pl.Expr, read_width: pl.Expr, value: Callable[[str], pl.Expr | None]
+) -> pl.Expr:
+    """Bytes of one LDS buffer with automatic padding; what isn't known yet counts as no padding."""
+    col, size = pl.col, facts.element_bytes
+    padded16 = (col("ib") == 1) & (col("im") == 16)
+    total = pl.lit(0.0)
     for side, tile in (("A", "mt0"), ("B", "mt1")):
-        size = pl.col(tile) * depth
-        name = f"DirectToVgpr{side}"
-        if name in known:
-            size = pl.when(pl.col(name).cast(pl.Boolean)).then(0).otherwise(size)
-        total = total + size
-    return total * facts.element_bytes
+        plain = col(tile) * depth * size
+        vector, width = value(f"VectorWidth{side}"), value(f"GlobalReadVectorWidth{side}")
+        if vector is not None:
+            wave_tile = col("wtm" if side == "A" else "wtn")
+            vector = pl.when(vector > 0).then(vector).otherwise(auto_vector_width(facts, wave_tile))
+        if _unroll_major(facts, side):
+            registers = (read_width * size / 4).floor()
+            best = pl.when(padded16 & ((registers == 4) | (registers == 1))).then(read_width *
+            2).otherwise(read_width) pad = best if width is None else pl.max_horizontal(width, best)
+            row = depth * size
+            rows = row if vector is None else pl.when(row * vector > 128).then(row * vector).otherwise(row)
+            interval = (rows / 128).ceil() * 128
+            padded = plain / interval * (interval + pad * size) if vector is not None else plain
+        elif vector is None:
+            padded = plain
+        else:
+            interval = col(tile) * size * read_width
+            pad_bytes = ((16 * vector * size) + interval) % 128
+            padded = pl.when(padded16).then(plain / interval * (interval + pad_bytes)).otherwise(plain)
+        direct = value(f"DirectToVgpr{side}")
+        if direct is not None:
+            padded = pl.when(direct.cast(pl.Boolean)).then(0.0).otherwise(padded)
+        total = total + padded
+    return total
 
 
-def _lds(facts: KernelFacts, depth: pl.Expr, buffers: pl.Expr, known: set[str]) -> Rule:
-    one = lds_bytes(facts, depth, known)
+def _lds(facts: KernelFacts, depth: pl.Expr, buffers: pl.Expr, value: Callable[[str], pl.Expr | None]) ->
+    Rule: one = _buffer(facts, depth, _local_read_width(facts, depth, value), value)
     # The second of two buffers begins at a power of two.
     second = pl.lit(2.0).pow((one.clip(1)).log(2).ceil())
     needed = pl.when(buffers == 0).then(second + one).otherwise(one)
@@ -218,36 +263,22 @@ def _not_skinny(facts: KernelFacts, side: str) -> pl.Expr:
     return (pl.col("ib") != 1) | (pl.col(tile) != 1) | (pl.col(waves) != 1)
 
 
-def _to_vgpr(facts: KernelFacts, side: str, on: pl.Expr, width: pl.Expr, vector: pl.Expr) -> list[Rule]:
+def _to_vgpr(
+    facts: KernelFacts, side: str, on: pl.Expr, width: pl.Expr | None, vector: pl.Expr | None
+) -> list[Rule]:
+    name = f"DirectToVgpr{side}"
     other = pl.col("wgn" if side == "A" else "wgm")
-    out: list[Rule] = [
-        ("E4", f"DirectToVgpr{side}: waves along the other dimension", on & (other != 1)),
-        (
-            "E3",
-            f"DirectToVgpr{side}: loads of less than 4 bytes",
-            on & (width > 0) & (width * facts.element_bytes < 4),
-        ),
-    ]
-    if _contiguous_free(facts, side):
+    out: list[Rule] = [("E4", f"{name}: waves along the other dimension", on & (other != 1))]
+    if width is not None:
+        narrow = (width > 0) & (width * facts.element_bytes < 4)
+        out.append(("E3", f"{name}: loads of less than 4 bytes", on & narrow))
+    if not _contiguous_free(facts, side):
+        out.append(("E3", f"{name}: no LocalSplitU for this layout", on & (pl.col("lsu") > 1)))
+    elif width is not None and vector is not None:
         wave_tile = pl.col("wtm" if side == "A" else "wtn")
         resolved = pl.when(vector > 0).then(vector).otherwise(auto_vector_width(facts, wave_tile))
-        out.append(
-            (
-                "E3",
-                f"DirectToVgpr{side}: VectorWidth must equal the load width",
-                on & (width > 0) & (resolved != width),
-            )
-        )
-        if facts.element_bytes < 4 and facts.data_type != "B" and facts.data_type != "H":
-            out.append(
-                (
-                    "E3",
-                    f"DirectToVgpr{side}: bytes can't be packed in registers",
-                    on & (facts.element_bytes < 2),
-                )
-            )
-    else:
-        out.append(("E3", f"DirectToVgpr{side}: no LocalSplitU for this layout", on & (pl.col("lsu") > 1)))
+        out.append(("E3", f"{name}: VectorWidth must equal the load width", on & (width > 0) & (resolved !=
+        width)))
     return out
 
 

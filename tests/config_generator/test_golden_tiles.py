@@ -90,7 +90,7 @@ def test_gfx950_stream_k(name: str, kind: str) -> None:
     row = (
         design(query).entries.select("im", "in", "ik", "ib", "wtm", "wtn", "wgm", "wgn", "gsu", "lsu").row(0)
     )
-    assert row == ((16, 16, 32 if kind == "B" else 128, 1) + first)
+    assert row == ((16, 16, 32 if kind == "B" else 128, 1, *first))
     assert (
         _numbers(
             TileQuery(SIZES[name], kind, "S", "gfx950", 256, stream_k=True, mi_filter=1, rules="original")

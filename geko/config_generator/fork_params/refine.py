@@ -71,6 +71,9 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bo
     fixed.update(
         {name: value for entries in params.groups if len(entries) == 1 for name, value in entries[0].items()}
     )
+    for name in ("VectorWidthA", "VectorWidthB"):
+        if params.find(name) is None:
+            fixed[name] = -1  # tensilelite's default
     if not exhaustive:
         fixed.pop("GlobalReadVectorWidthA", None)
         fixed.pop("GlobalReadVectorWidthB", None)
@@ -78,13 +81,19 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bo
     frame = frame.filter(~invalid(facts, frame.columns))
     if exhaustive:
         frame = _groups_into_entries(params, frame, carried)
-        for name in (
-            *TILE_AXES[1:],
-            *sorted(carried - {*TILE_AXES, "MatrixInstruction", "UseCustomMainLoopSchedule"}),
-        ):
+        # What the rules on local reads and on loads to registers look at comes first, and is known in
+        # every row.
+        widths = [f"{kind}{side}" for kind in ("GlobalReadVectorWidth", "VectorWidth") for side in "AB"]
+        carried |= {name for name in widths if name.startswith("Vector") or len(_to_vgpr(params, name[-1]))
+        > 1} rest = sorted({*TILE_AXES[1:], *carried} - {*widths, "MatrixInstruction",
+        "UseCustomMainLoopSchedule"}) for name in (*widths, *rest):
             frame = _add_axis(post, params, facts, frame, name, forced=name in carried)
         frame = _only_distinct(gemm, facts, frame)
     group.frame = _ordered(frame)
+
+
+def _to_vgpr(params: ForkSpace, side: str) -> list[Any]:
+    return params.values(f"DirectToVgpr{side}")
 
 
 def _only_distinct(gemm: ProfileInput, facts: KernelFacts, frame: pl.DataFrame) -> pl.DataFrame:
@@ -148,9 +157,9 @@ def _load_widths(gemm: ProfileInput, params: ForkSpace) -> None:
 def _cluster_reads(gemm: ProfileInput, params: ForkSpace) -> None:
     """Where LDS reads are wider than the instruction's input, they only work clustered: offer both, per
     tile."""
-    axis = params.find("ClusterLocalRead")
-    if axis is not None and gemm.family == "gfx942":
-        axis.values = [0, 1]
+    if gemm.family == "gfx942":
+        params.groups = [entries for entries in params.groups if "ClusterLocalRead" not in entries[0]]
+        params.set("ClusterLocalRead", [0, 1])
 
 
 def _drop_inert(gemm: ProfileInput, params: ForkSpace, exhaustive: bool) -> None:
