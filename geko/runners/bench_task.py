@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from geko.runners.base import JobSpec, RunContext
-from geko.runners.bench_reading import Reading
+from geko.runners.bench_reading import Reading, read_output
 from geko.runners.process import ProcessResult
 
 
@@ -24,12 +24,19 @@ class Run:
     rows: tuple[dict[str, Any], ...]
     reading: Reading
 
+    @classmethod
+    def of(cls, result: ProcessResult, rows: tuple[dict[str, Any], ...]) -> Run:
+        """Take the output of a process apart."""
+        return cls(result, rows, read_output(result.output, rows, ended=_by_itself(result)))
+
     @property
     def by_itself(self) -> bool:
         """It ran to its end: exit status 0, or another one without a signal."""
-        return self.result.outcome == "ok" or (
-            self.result.outcome == "crash" and (self.result.exit_code or 0) < 128
-        )
+        return _by_itself(self.result)
+
+
+def _by_itself(result: ProcessResult) -> bool:
+    return result.outcome == "ok" or (result.outcome == "crash" and (result.exit_code or 0) < 128)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from geko.hipblaslt import HipblasltRoot, library_path
 from geko.log import logger
 from geko.runners.base import JobSpec, RunContext, answer
 from geko.runners.bench_batch import answer_batch
-from geko.runners.bench_reading import read_output
 from geko.runners.bench_series import answer_series
 from geko.runners.bench_task import Execute, Run, Task
 from geko.runners.bench_yaml import bench_row, bench_yaml
@@ -113,7 +111,7 @@ def execute(task: Task, context: RunContext) -> Run:
         file = _write_rows(rows, task.name, context.workdir)
     except (GekoError, OSError) as error:
         failed = ProcessResult("tool_missing", None, "", context.clock(), 0.0, str(error), "")
-        return Run(failed, rows, read_output("", rows, ended=True))
+        return Run.of(failed, rows)
     env = {key: value for key, value in context.env.items() if key not in _UNSET} | added
     result = run_process(
         [program, "--yaml", file, "--device", str(context.ordinal)],
@@ -130,15 +128,13 @@ def execute(task: Task, context: RunContext) -> Run:
         pass_fds=context.inherit_fds,
         die_with_parent=context.die_with_parent,
     )
-    run = Run(result, rows, None)  # type: ignore[arg-type]  # needs its own `by_itself`
-    run = replace(run, reading=read_output(result.output, rows, ended=run.by_itself))
     if result.outcome in ("ok", "released"):
         file.unlink(missing_ok=True)
     else:
         logger.warning(
             "device %d: hipblaslt-bench %s (input kept: %s)", context.ordinal, result.message, file
         )
-    return run
+    return Run.of(result, rows)
 
 
 def usable_root(path: str, context: RunContext) -> HipblasltRoot:
