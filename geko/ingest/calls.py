@@ -1,7 +1,7 @@
 """Workload rows of any source into the tables ``problem``, ``call`` and ``workload_call``.
 
-What a row means is decided here and in :mod:`geko.ingest.problem_columns`, once for all sources. Ids are made in
-SQL (``sql/queries/ingest/call_ids.sql``).
+What a row means is decided here and in :mod:`geko.ingest.problem_columns`, once for all sources. Ids are made
+in SQL (``sql/queries/ingest/call_ids.sql``).
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _COLUMNS = {
     "compute_type": "compute_type", "scale_type": "scale_type",
     "scaleA": "scale_a", "scaleB": "scale_b", "scaleC": "scale_c", "scaleD": "scale_d",
     "swizzleA": "swizzle_a", "swizzleB": "swizzle_b", "scaleAlpha_vector": "scale_alpha_vector",
-    "gradient": "gradient", "bias_vector": "bias_vector", "bias_type": "bias_type", "bias_source": "bias_source",
-    "activation_type": "activation", "aux_type": "aux_type", "use_e": "use_e", "alpha": "alpha", "beta": "beta",
-    "alphai": "alphai", "betai": "betai",
+    "gradient": "gradient", "bias_vector": "bias_vector", "bias_type": "bias_type",
+    "bias_source": "bias_source",
+    "activation_type": "activation", "aux_type": "aux_type", "use_e": "use_e",
+    "alpha": "alpha", "beta": "beta", "alphai": "alphai", "betai": "betai",
     "lda": "lda", "ldb": "ldb", "ldc": "ldc", "ldd": "ldd",
     "stride_a": "stride_a", "stride_b": "stride_b", "stride_c": "stride_c", "stride_d": "stride_d",
 }  # fmt: skip
@@ -87,12 +88,12 @@ def add_calls(
 
     from geko.ingest.problem_columns import PROBLEM_SCHEMA, with_problem_columns
 
-    typed = [rows for group in groups if (rows := _typed(group, into, defaults or {})) is not None]
+    typed = [part for group in groups if (part := _typed(group, into, defaults or {})) is not None]
     if not typed:
         return {}
     # The long texts stay outside of the frame: copying them costs more than all else done there.
-    fields = pa.concat_arrays([rows.fields for rows in typed]) if len(typed) > 1 else typed[0].fields
-    raw = pl.concat([rows.frame for rows in typed], how="diagonal").with_row_index("row")
+    fields = pa.concat_arrays([part.fields for part in typed]) if len(typed) > 1 else typed[0].fields
+    raw = pl.concat([part.frame for part in typed], how="diagonal").with_row_index("row")
     # alpha and beta are also columns of the call itself.
     rows = with_problem_columns(raw.with_columns(call_alpha=pl.col("alpha"), call_beta=pl.col("beta")))
     bad = rows.filter(pl.col("reason").is_not_null())
@@ -129,7 +130,9 @@ def _identified(
     )
     problems = rows.unique("problem_id", keep="first", maintain_order=True)
     calls = rows.unique("call_id", keep="first", maintain_order=True)
-    calls = calls.select("row", "call_id", "problem_id", "solution_index", alpha="call_alpha", beta="call_beta")
+    calls = calls.select(
+        "row", "call_id", "problem_id", "solution_index", alpha="call_alpha", beta="call_beta"
+    )
     call_columns = ("call_id", "problem_id", "alpha", "beta", "solution_index")
     return {
         "problem": problems.select("problem_id", *columns).to_arrow(),
@@ -159,7 +162,9 @@ def _typed(group: RowGroup, into: CallTables, defaults: Mapping[str, str]) -> _T
     data: dict[str, pa.Array] = {
         column: given[name].value for name, column in _COLUMNS.items() if name in given
     }
-    fields = _canonical([columns[name].item for name in sorted(columns) if name not in _KEPT_APART], len(lines))
+    fields = _canonical(
+        [columns[name].item for name in sorted(columns) if name not in _KEPT_APART], len(lines)
+    )
     data |= {"n_lines": lines.n_lines, "first_line": lines.first_line}
     one = pa.repeat(pa.scalar(1, pa.int64()), len(lines))
     data["call_count"] = pc.fill_null(given["call_count"].value, 1) if "call_count" in given else one
@@ -250,7 +255,7 @@ def _canonical(items: list[pa.Array | pa.Scalar], count: int) -> pa.Array:
 
 
 def _grouped(columns: Mapping[str, Column], count: int) -> pa.Array:
-    """Whether a row is a grouped GEMM: said by ``grouped_gemm`` (a count or a flag) or by the function's name."""
+    """Whether a row is a grouped GEMM: said by ``grouped_gemm`` (a count or a flag) or the function's name."""
     found = pa.repeat(False, count)
     number = columns.get("grouped_gemm")
     if number is not None:

@@ -1,4 +1,4 @@
-"""Rows written as ``key: value, key: value, ...``: many lines at once, whatever keys they have in whatever order.
+"""Rows written as ``key: value, key: value, ...``: many lines at once, with whatever keys in whatever order.
 
 Lines with equally many cells are split by Arrow's CSV reader. The keys of the first of them are compared with
 those of all others, column by column and on distinct cells only; lines with the same keys are one group, and
@@ -23,6 +23,7 @@ _CELL = re.compile(r"\s*" + _KEY)
 _FIRST_CELL = r"^\s*-\s*\{\s*"
 _FIRST = re.compile(_FIRST_CELL[1:] + _KEY)
 _EMPTY = r"^\s*$"
+_CLOSED = r"^\s*\}\s*$"
 #: Layouts of one cell count that are read in bulk; lines of further ones are left to the slow reader.
 _MAX_LAYOUTS = 64
 _FAR = (1 << 31) - 1
@@ -165,13 +166,14 @@ def _layout_of_first(columns: list[pa.DictionaryArray], braces: bool) -> list[_C
         cells = column.dictionary
         at = column.indices[0].as_py()
         first = cells[at].as_py()
+        closed = braces and number == len(columns) - 1
         match = (_FIRST if braces and number == 0 else _CELL).match(first)
         if match is None:
             # An empty slot (", ,") is a known damage.
-            read = _Cells("", cells, pc.match_substring_regex(cells, _EMPTY))
+            read = _Cells("", cells, pc.match_substring_regex(cells, _CLOSED if closed else _EMPTY))
         else:
             name = ALIASES.get(match.group(1) or "", match.group(1) or "")
-            read = _read(name, cells, match.group(0), closed=braces and number == len(columns) - 1)
+            read = _read(name, cells, match.group(0), closed=closed)
         if not read.sound[at].as_py() or (read.name and read.name in names):
             return None
         names.add(read.name)
@@ -190,7 +192,9 @@ def _read(name: str, cells: pa.Array, prefix: str, *, closed: bool) -> _Cells:
     """
     sound = pc.starts_with(cells, prefix)
     # Without a stop the kernel fails on non-empty arrays (pyarrow 26).
-    values = pc.binary_slice(cells.cast(pa.large_binary()), len(prefix.encode()), _FAR).cast(pa.large_string())
+    values = pc.binary_slice(cells.cast(pa.large_binary()), len(prefix.encode()), _FAR).cast(
+        pa.large_string()
+    )
     values = pc.ascii_trim_whitespace(values)
     if closed:
         sound = pc.and_(sound, pc.ends_with(values, "}"))

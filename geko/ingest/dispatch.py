@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -33,7 +34,7 @@ class FileReport:
 
     Attributes:
         path: as given.
-        state: ``new``; ``known`` (its content was ingested before, only the workload was linked); ``refused``.
+        state: ``new``; ``known`` (its content was ingested before, only its workload is new); ``refused``.
         kind: name of the format; None if none fits.
         file_id: id of the file; None if refused.
         sha256: hash of its content.
@@ -72,8 +73,8 @@ def ingest(
         warehouse: where to.
         paths: files, any mixture of formats.
         kind: name of a format; ``"auto"`` recognises each file by its content.
-        workload: name of the workload that the files with calls become part of; None gives each its own, named
-            after the file without its last suffix.
+        workload: name of the workload that the files with calls become part of; None gives each its own,
+            named after the file without its last suffix.
         progress: called with each report as it is made.
 
     Returns:
@@ -135,6 +136,36 @@ class _LazyScratch:
             self._scratch.close()
 
 
+class _PutBehind:
+    """Stores a part while the next one is being parsed; at most one waits, so that memory stays bounded."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
+        self._pool = ThreadPoolExecutor(1)
+        self._running: Future[None] | None = None
+
+    def __call__(self, tables: Mapping[str, pa.Table]) -> None:
+        self._wait()
+        self._running = self._pool.submit(put_identities, self._warehouse, tables)
+
+    def _wait(self) -> None:
+        if self._running is not None:
+            self._running.result()
+            self._running = None
+
+    def __enter__(self) -> _PutBehind:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._wait()
+        finally:
+            self._pool.shutdown()
+
+
 def _recognised(path: Path) -> Format | None:
     with path.open("rb") as handle:
         head = handle.read(_HEAD)
@@ -193,7 +224,8 @@ def _read(
     in_parts = getattr(form, "parse_in_parts", None) if source.n_bytes > _PARTS_ABOVE else None
     try:
         if in_parts is not None:
-            parsed = in_parts(source.path, scratch.get(), lambda tables: put_identities(warehouse, tables))
+            with _PutBehind(warehouse) as put:
+                parsed = in_parts(source.path, scratch.get(), put)
         else:
             parsed = form.parse(source.path, scratch.get())
     except InputError as error:

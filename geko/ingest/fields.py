@@ -1,6 +1,7 @@
 """Fields of workload rows: their names, types and how a text becomes a value, column by column.
 
-The names are those of hipBLASLt's profile log (``HIPBLASLT_LOG_MASK=64``); every other source is read into them.
+The names are those of hipBLASLt's profile log (``HIPBLASLT_LOG_MASK=64``); every other source is read into
+them.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ INTEGERS = frozenset(
 )
 NUMBERS = frozenset(("alpha", "beta", "alphai", "betai"))
 FLAGS = frozenset(
-    ("swizzleA", "swizzleB", "scaleAlpha_vector", "gradient", "use_e", "bias_vector", "flush", "any_stride")
-    + ("print_kernel_info", "use_gpu_timer", "amaxD", "scaleE", "HMM", "c_noalias_d")
+    "swizzleA swizzleB scaleAlpha_vector gradient use_e bias_vector flush any_stride print_kernel_info"
+    " use_gpu_timer amaxD scaleE HMM c_noalias_d".split()
 )
 
 #: Other spellings of the same field: bench columns and arguments, rocBLAS.
@@ -174,7 +175,7 @@ def _transpose(text: str) -> str:
 
 
 def _json_value(value: Any) -> Any:
-    """What a value is in the canonical JSON of a call: numbers without spelling, booleans and texts as they are."""
+    """A value in the canonical JSON of a call: numbers without spelling, booleans and texts as they are."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):

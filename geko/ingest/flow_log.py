@@ -1,7 +1,7 @@
-"""Logs of one flow mapping a line, ``- {function: matmul, M: 16, ...}``: hipBLASLt's profile log and rocBLAS's layer 4.
+"""Logs of one flow mapping a line, ``- {function: matmul, M: 16, ...}``: hipBLASLt's profile log, rocBLAS's layer 4.
 
-Anything may stand between and around the entries: output of the program, a second entry on the same line, an entry
-that a killed process left half-written. An entry may also be wrapped over several lines.
+Anything may stand between and around the entries: output of the program, a second entry on the same line, an
+entry that a killed process left half-written. An entry may also be wrapped over several lines.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from geko.ingest.calls import CallTables, add_calls
 from geko.ingest.cells import RowGroup, read_cells
-from geko.ingest.fields import ALIASES
 from geko.ingest.formats import Parsed, Put, reject_table
 from geko.ingest.lines import DistinctLines, LineBatch, batch_of
+from geko.ingest.row_tables import rows_group
 
 if TYPE_CHECKING:
     from geko.warehouse import Scratch
@@ -29,11 +29,12 @@ _OPEN = re.compile(r"\{\s*(?:rocblas_)?function\s*:|\{[^{}]*\btransA\s*:[^{}]*$"
 _CONTINUED = re.compile(r"^\s+[A-Za-z_]\w*\s*:.*[,}]\s*$")
 _IGNORED = re.compile(r"\s*(#.*|---.*|\.\.\.|\[\s*\])?\s*\Z")
 #: Texts of other output that are kept as rejects; more are only counted.
-_OTHER_KEPT = 200
-_OTHER = "no log entry: other output"
+OTHER_KEPT = 200
+OTHER = "no log entry: other output"
 _CUT = "the entry is cut off: no closing brace"
 _WRAP_LIMIT = 256 << 20
 
+#: Rewrites a group of rows, or rejects all of it and returns None.
 Adapt = Callable[[RowGroup, CallTables], RowGroup | None]
 
 
@@ -60,7 +61,7 @@ def parse_flow_log(
         path: the file.
         scratch: where ids are made.
         put: takes problems and calls in parts; None keeps them all for the result.
-        adapt: rewrites groups of rows (names and defaults of another library); may reject rows by returning None.
+        adapt: rewrites groups of rows (names and defaults of another library); None rejects all of a group.
         defaults: texts of fields that this source leaves out.
     """
     reader = _Reader(scratch, put, adapt, defaults or {})
@@ -149,16 +150,16 @@ class _Reader:
 
     def _other(self, first: int, count: int, text: str) -> None:
         self.n_other += count
-        if self.n_other_kept < _OTHER_KEPT:
+        if self.n_other_kept < OTHER_KEPT:
             self.n_other_kept += 1
-            self.into.rejects.append((first, count, _OTHER, text))
+            self.into.rejects.append((first, count, OTHER, text))
 
     def _slowly(self, lines: LineBatch) -> RowGroup | None:
         """Entries with commas or colons inside values, by a YAML parser that leaves all values text."""
         import yaml
 
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-        rows: list[dict[str, str | None]] = []
+        rows: list[dict[str, Any]] = []
         good: list[bool] = []
         for text in lines.texts():
             try:
@@ -168,13 +169,7 @@ class _Reader:
                 rows.append({"?": f"the entry can't be read: {problem}"})
                 good.append(False)
                 continue
-            rows.append(
-                {
-                    ALIASES.get(key, key): _plain(item)
-                    for key, item in value.items()
-                    if isinstance(key, str) and key
-                }
-            )
+            rows.append({key: item for key, item in value.items() if isinstance(key, str) and key})
             good.append(True)
         mask = pa.array(good, pa.bool_())
         bad = pc.invert(mask)
@@ -183,24 +178,6 @@ class _Reader:
             self.into.reject(lines.filter(bad), pa.array(reasons, pa.large_string()))
         kept = [row for row, fine in zip(rows, good, strict=True) if fine]
         return rows_group(kept, lines.filter(mask)) if kept else None
-
-
-def rows_group(rows: list[dict[str, str | None]], lines: LineBatch) -> RowGroup:
-    """Rows that were read one by one, as a group."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return RowGroup(
-        {
-            name: pa.array([row.get(name) for row in rows], pa.large_string()).dictionary_encode()
-            for name in names
-        },
-        lines,
-    )
-
-
-def _plain(value: object) -> str | None:
-    if value is None or value == "":
-        return None
-    return value if isinstance(value, str) else str(value)
 
 
 def _repaired(text: str) -> str:

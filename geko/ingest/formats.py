@@ -59,7 +59,7 @@ class Format(Protocol):
 
 
 class PartFormat(Format, Protocol):
-    """A format whose files may be larger than memory: rows of tables with an identity are put as they come."""
+    """A format whose files may be larger than memory: rows with an identity are put as they come."""
 
     def parse_in_parts(self, path: Path, scratch: Scratch, put: Put) -> Parsed:
         """As ``parse``, but ``problem``, ``call`` and the like go to ``put`` in parts, each at once stored.
@@ -117,6 +117,11 @@ TABLES: tuple[str, ...] = (
 #: Modules with a ``FORMAT``, in the order in which equal scores are decided.
 MODULES: dict[str, str] = {
     "hipblaslt-log": "geko.ingest.hipblaslt_log",
+    "hipblaslt-csv": "geko.ingest.hipblaslt_csv",
+    "rocblas-log": "geko.ingest.rocblas_log",
+    "bench-commands": "geko.ingest.bench_commands",
+    "gemm-list": "geko.ingest.gemm_list",
+    "bench-yaml": "geko.ingest.bench_yaml",
 }
 
 

@@ -18,8 +18,8 @@ _TREE = b"geko tree of sha256 over 8 MiB chunks\n"
 def content_sha256(path: str | Path) -> str:
     """Hash of a file's content.
 
-    Up to 8 MiB it is the plain sha256, the one that ``sha256sum`` prints. Of a longer file it is the sha256 over
-    a fixed line and the binary sha256 of every 8 MiB chunk, so that all cores share the work.
+    Up to 8 MiB it is the plain sha256, the one that ``sha256sum`` prints. Of a longer file it is the sha256
+    over a fixed line and the binary sha256 of every 8 MiB chunk, so that all cores share the work.
 
     Raises:
         MissingFileError: no such file.

@@ -1,4 +1,4 @@
-"""The distinct lines of a text file with how often and where first they occur, without a Python object per line.
+"""The distinct lines of a text file, how often and where first they occur, without a Python object a line.
 
 Logs repeat themselves: a million lines of a profile log hold some thousand different ones. Chunks of the file
 are read by all cores; line ends are found and equal lines are folded by Arrow kernels.
@@ -31,7 +31,7 @@ class LineBatch:
     """Distinct lines; a line may come again in another batch of the same file.
 
     Attributes:
-        text: the lines as large_string, with or without their line ends; bytes that are no UTF-8 are replaced.
+        text: the lines as large_string, with or without line ends; bytes that are no UTF-8 are replaced.
         n_lines: how many lines of the file read exactly so.
         first_line: 1-based number of the first of them.
     """
@@ -168,8 +168,8 @@ def _read_chunk(path: Path, start: int) -> _Chunk:
     return _Chunk(distinct, counts, first, n + 1, head, tail)
 
 
-# One buffer per thread, used again and again: fresh memory for every chunk costs as much as reading it. What a
-# chunk gives away is copied out of it.
+# One buffer per thread, used again and again: fresh memory for every chunk costs as much as reading it.
+# What a chunk gives away is copied out of it.
 _buffers = threading.local()
 
 
@@ -207,6 +207,8 @@ def _read(path: Path, start: int) -> tuple[memoryview, int]:
 
 def _folded(lines: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
     """Distinct values in order of appearance, how often each occurs, and the position of the first."""
+    if not len(lines):
+        return lines, pa.array([], pa.int64()), pa.array([], pa.int64())
     coded = lines.dictionary_encode()
     where = pa.table({"code": coded.indices, "at": pa.array(range(len(lines)), pa.int64())})
     groups = where.group_by("code", use_threads=False).aggregate([("at", "count"), ("at", "min")])
