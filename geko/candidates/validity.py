@@ -152,16 +152,18 @@ def _inputs_per_thread(facts: KernelFacts) -> pl.Expr:
 
 
 def _local_read_width(facts: KernelFacts, depth: pl.Expr, value: Callable[[str], pl.Expr | None]) -> pl.Expr:
-    """Elements of an automatic local read: 16 bytes, half of it where there is one iteration or LDS would
-    overflow.""" per_thread = _inputs_per_thread(facts)
+    """Elements of an automatic local read: 16 bytes, half of it where there is one iteration or no room."""
+    per_thread = _inputs_per_thread(facts)
     if facts.layout == "NT":
         return per_thread
     widest = pl.lit(int(16 / facts.element_bytes))
     wide = widest // per_thread > 1
     short = depth // pl.col("ik") <= widest // per_thread
     overflow = _buffer(facts, depth, widest, value) > facts.lds_bytes
-    return pl.when(wide & (short | overflow)).then(pl.max_horizontal(widest // 2, per_thread)).otherwise(
-        pl.max_horizontal(widest, per_thread)
+    return (
+        pl.when(wide & (short | overflow))
+        .then(pl.max_horizontal(widest // 2, per_thread))
+        .otherwise(pl.max_horizontal(widest, per_thread))
     )
 
 
@@ -197,8 +199,12 @@ def _buffer(
             vector = pl.when(vector > 0).then(vector).otherwise(auto_vector_width(facts, wave_tile))
         if _unroll_major(facts, side):
             registers = (read_width * size / 4).floor()
-            best = pl.when(padded16 & ((registers == 4) | (registers == 1))).then(read_width *
-            2).otherwise(read_width) pad = best if width is None else pl.max_horizontal(width, best)
+            best = (
+                pl.when(padded16 & ((registers == 4) | (registers == 1)))
+                .then(read_width * 2)
+                .otherwise(read_width)
+            )
+            pad = best if width is None else pl.max_horizontal(width, best)
             row = depth * size
             rows = row if vector is None else pl.when(row * vector > 128).then(row * vector).otherwise(row)
             interval = (rows / 128).ceil() * 128
@@ -216,8 +222,10 @@ def _buffer(
     return total
 
 
-def _lds(facts: KernelFacts, depth: pl.Expr, buffers: pl.Expr, value: Callable[[str], pl.Expr | None]) ->
-    Rule: one = _buffer(facts, depth, _local_read_width(facts, depth, value), value)
+def _lds(
+    facts: KernelFacts, depth: pl.Expr, buffers: pl.Expr, value: Callable[[str], pl.Expr | None]
+) -> Rule:
+    one = _buffer(facts, depth, _local_read_width(facts, depth, value), value)
     # The second of two buffers begins at a power of two.
     second = pl.lit(2.0).pow((one.clip(1)).log(2).ceil())
     needed = pl.when(buffers == 0).then(second + one).otherwise(one)
@@ -277,8 +285,9 @@ def _to_vgpr(
     elif width is not None and vector is not None:
         wave_tile = pl.col("wtm" if side == "A" else "wtn")
         resolved = pl.when(vector > 0).then(vector).otherwise(auto_vector_width(facts, wave_tile))
-        out.append(("E3", f"{name}: VectorWidth must equal the load width", on & (width > 0) & (resolved !=
-        width)))
+        out.append(
+            ("E3", f"{name}: VectorWidth must equal the load width", on & (width > 0) & (resolved != width))
+        )
     return out
 
 

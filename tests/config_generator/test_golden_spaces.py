@@ -18,7 +18,8 @@ from geko.config_generator.fork_params.hw_profiles.gfx1250.profiles import (
 from geko.config_generator.load_input_config import Request, load_requests
 
 BASE: dict[str, Any] = {
-    "TRANSA": "T", "TRANSB": "N", "DataType": "B", "DestDataType": "B", "ComputeDataType": "S", "ARCH": "gfx950",
+    "TRANSA": "T", "TRANSB": "N", "DataType": "B", "DestDataType": "B",
+    "ComputeDataType": "S", "ARCH": "gfx950",
     "CMS": False,
 }  # fmt: skip
 

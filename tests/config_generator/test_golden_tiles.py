@@ -30,9 +30,11 @@ S16, S32 = (16, 16, 32, 1), (16, 16, 16, 1)
 @pytest.mark.parametrize(
     ("family", "counts"),
     [
-        ("gfx950", {"H": 1407, "B": 1407, "X": 1407, "X1": 1407, "F8": 1407, "F8B8": 1407, "B8F8": 1407, "F4": 1407,
+        ("gfx950", {"H": 1407, "B": 1407, "X": 1407, "X1": 1407, "F8": 1407, "F8B8": 1407, "B8F8": 1407,
+                    "F4": 1407,
                     "S": 946, "D": 698, "C": 385, "Z": 174, "I8": 3843}),
-        ("gfx942", {"H": 2436, "B": 2436, "X": 1407, "F8": 1407, "F8N": 1407, "F8B8": 1407, "S": 946, "D": 698,
+        ("gfx942", {"H": 2436, "B": 2436, "X": 1407, "F8": 1407, "F8N": 1407, "F8B8": 1407,
+                    "S": 946, "D": 698,
                     "C": 385, "Z": 174, "I8": 3843}),
         ("MI45X", {"H": 1156, "B": 1156, "F8": 1156, "F8B8": 1156, "B8F8": 1156, "F4": 1697, "S": 788}),
         ("MI45X strict", {"H": 1156, "F8": 1156, "F4": 1156, "S": 788}),
@@ -58,7 +60,7 @@ def test_int8_has_no_twins_by_default() -> None:
     assert frame.height == frame.unique(MI_COLUMNS).height < 3843
 
 
-#: size -> (level 1, level 2, after GSU, entries) at F=2, the same at F=1, first entry (instruction.., wave tile, waves, g, l)
+#: size -> numbers at F=2 and at F=1 (level 1, level 2, after GSU, entries), first entry: wave tile, waves, g, l.
 GFX950 = {
     "a": ((16, 13, 13, 13), (16, 16, 16, 16), (1, 10, 1, 4, 1, 1)),
     "b": ((31, 31, 31, 31), (31, 31, 31, 31), (1, 1, 1, 1, 1, 4)),

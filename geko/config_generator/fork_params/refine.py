@@ -84,9 +84,12 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bo
         # What the rules on local reads and on loads to registers look at comes first, and is known in
         # every row.
         widths = [f"{kind}{side}" for kind in ("GlobalReadVectorWidth", "VectorWidth") for side in "AB"]
-        carried |= {name for name in widths if name.startswith("Vector") or len(_to_vgpr(params, name[-1]))
-        > 1} rest = sorted({*TILE_AXES[1:], *carried} - {*widths, "MatrixInstruction",
-        "UseCustomMainLoopSchedule"}) for name in (*widths, *rest):
+        free = {side for side in "AB" if len(_to_vgpr(params, side)) > 1}
+        carried |= {name for name in widths if name.startswith("Vector") or name[-1] in free}
+        rest = sorted(
+            {*TILE_AXES[1:], *carried} - {*widths, "MatrixInstruction", "UseCustomMainLoopSchedule"}
+        )
+        for name in (*widths, *rest):
             frame = _add_axis(post, params, facts, frame, name, forced=name in carried)
         frame = _only_distinct(gemm, facts, frame)
     group.frame = _ordered(frame)
