@@ -90,11 +90,23 @@ def solution_identity(
         Parameters with spellings folded (``True`` and ``1``, ``1.0`` and ``1``), without derived, index, name
         and problem type fields. Take :func:`geko.domain.identity.content_id` ``("solution", ...)`` of it.
     """
-    identity = {key: normalise(value) for key, value in solution.items() if _counts(key)}
+    identity = {key: _plain(normalise(value)) for key, value in solution.items() if _counts(key)}
     problem_type = problem_type if problem_type is not None else solution.get("ProblemType")
     if problem_type:
         identity["Gemm"] = gemm_identity(problem_type)
     return identity
+
+
+def _plain(value: Any) -> Any:
+    """YAML 1.1 knows dates, JSON doesn't: those become text."""
+    kind = type(value)
+    if kind is int or kind is str or kind is float or value is None:
+        return value
+    if kind is list:
+        return [_plain(item) for item in value]
+    if kind is dict:
+        return {key: _plain(item) for key, item in value.items()}
+    return str(value)
 
 
 def gemm_identity(problem_type: Mapping[str, Any]) -> dict[str, Any]:

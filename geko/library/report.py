@@ -1,0 +1,82 @@
+"""What the command line prints about libraries, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from geko.library.check import check, repair
+from geko.library.model import load_library
+from geko.library.prune import prune_library
+from geko.library.rows import solution_ids
+from geko.library.tree_merge import FileMerge
+
+
+def describe(path: str | Path) -> str:
+    """Header, counts and findings of one logic file."""
+    library = load_library(path)
+    cu = "" if library.cu_count is None else f", {library.cu_count} CUs"
+    lines = [
+        f"{library.name}: {library.layout} layout, {library.architecture}{cu}, schedule {library.schedule}",
+        f"type {library.library_type}, metric {library.perf_metric}",
+        f"{len(library.solutions)} solutions, {len(library.sizes)} sizes",
+        *(f"unsound: {finding.message}" for finding in check(library)),
+    ]
+    return "\n".join(lines)
+
+
+def compare(a: str | Path, b: str | Path) -> str:
+    """Sizes and solutions in which two logic files differ, one line each."""
+    first, second = load_library(a), load_library(b)
+    sides = []
+    for library in (first, second):
+        ids = dict(enumerate(solution_ids(library)))
+        entries = {tuple(size): (ids.get(index), *rest) for size, (index, *rest) in library.sizes}
+        sides.append((entries, set(ids.values())))
+    (left, left_ids), (right, right_ids) = sides
+    lines = [f"- {list(size)}" for size in sorted(left.keys() - right.keys())]
+    lines += [f"+ {list(size)}" for size in sorted(right.keys() - left.keys())]
+    for size in sorted(left.keys() & right.keys()):
+        if left[size] != right[size]:
+            what = "efficiency" if left[size][0] == right[size][0] else "solution"
+            lines.append(f"~ {list(size)} {what}: {left[size][1]} -> {right[size][1]}")
+    lines.append(f"{len(left_ids - right_ids)} solutions gone, {len(right_ids - left_ids)} new")
+    return "\n".join(lines)
+
+
+def describe_merge(reports: Iterable[FileMerge]) -> str:
+    """Every size that a merge touched, with both efficiencies."""
+    lines = []
+    for report in reports:
+        counts = f"{report.solutions_added} solutions added, {report.solutions_removed} removed"
+        lines.append(f"{report.name}: {report.action}, {counts}")
+        for change in report.changes:
+            before = "none" if change.before is None else f"{change.before:g}"
+            lines.append(f"  {change.action} {list(change.size)} {before} -> {change.after:g}")
+    return "\n".join(lines)
+
+
+def trim_files(files: Iterable[str | Path], output_dir: str | Path, *, repair: bool = False) -> str:
+    """Trim files into a directory; what was repaired and written, one line each."""
+    lines = []
+    for file in files:
+        library = load_library(file)
+        if repair:
+            lines += _repair(library)
+        lines.append(str(library.trim().dump(output_dir)))
+    return "\n".join(lines)
+
+
+_repair = repair
+
+
+def prune_file(file: str | Path, measured: str | Path, output_dir: str | Path, tol: float) -> str:
+    """Prune a file by a CSV or Parquet of a dense run."""
+    source = Path(measured)
+    frame = pl.read_parquet(source) if source.suffix == ".parquet" else pl.read_csv(source)
+    library = load_library(file)
+    pruned = prune_library(library, frame, tol=tol)
+    pruned.dump(output_dir)
+    return f"{pruned.name}: {len(library.solutions)} -> {len(pruned.solutions)} solutions"

@@ -1,0 +1,67 @@
+"""``geko library`` end to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from logic_samples import NAME, list_form, solution, write
+from typer.testing import CliRunner
+
+from geko.cli.library_cmd import app
+from geko.library.model import load_library
+
+
+def run(*args: object) -> str:
+    result = CliRunner().invoke(app, [str(arg) for arg in args], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_show_diff_merge(tmp_path: Path) -> None:
+    base = write(tmp_path / "base")
+    new = list_form(
+        0, [[[128, 256, 1, 512], [0, 1.0]], [[9, 9, 1, 9], [0, 2.0]]], solutions=[solution(7, index=0)]
+    )
+    write(tmp_path / "new", new)
+    assert "3 solutions, 3 sizes" in run("show", base)
+    dry = run("merge", tmp_path / "base", tmp_path / "new", tmp_path / "out", "--dry-run")
+    assert not (tmp_path / "out").exists()
+    assert run("merge", tmp_path / "base", tmp_path / "new", tmp_path / "out") == dry
+    assert dry.splitlines() == [
+        f"{NAME}: merged, 1 solutions added, 1 removed",
+        "  replaced [128, 256, 1, 512] 100 -> 1",
+        "  added [9, 9, 1, 9] none -> 2",
+    ]
+    assert run("diff", base, tmp_path / "out" / NAME).splitlines() == [
+        "+ [9, 9, 1, 9]",
+        "~ [128, 256, 1, 512] solution: 100.0 -> 1.0",
+        "1 solutions gone, 1 new",
+    ]
+
+
+def test_trim_repair_epilogues_bench_input_prune(tmp_path: Path) -> None:
+    twice = list_form(0, [[[1, 1, 1, 1], [1, 0.0]]], solutions=[solution(0), solution(1, index=0)])
+    bad = write(tmp_path / "in", twice)
+    assert "SolutionIndex 0 stands twice" in run("show", bad)
+    assert "numbered by position" in run("trim", bad, "--out", tmp_path / "t", "--repair")
+    assert load_library(tmp_path / "t" / NAME).solutions[0]["MacroTile0"] == 32
+    good = write(tmp_path / "good")
+    assert "BiasSB_HAS_SAV" in run("epilogues", good, "--out", tmp_path / "e")
+    assert len(run("bench-input", good, "--out", tmp_path / "b", "--verify").split()) == 2
+    rows = [
+        {"m": m, "n": n, "batch_count": b, "k": k, "local_index": index, "gflops": 100.0 - index}
+        for (m, n, b, k), _ in list_form()[7]
+        for index in range(3)
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "dense.csv")
+    out = run("prune", good, tmp_path / "dense.csv", "--out", tmp_path / "p")
+    assert out.strip() == f"{NAME}: 3 -> 1 solutions"
+
+
+@pytest.mark.parametrize(
+    "command", ["show", "diff", "merge", "trim", "epilogues", "prune", "create", "bench-input"]
+)
+def test_every_command_has_help(command: str) -> None:
+    assert "Usage" in run(command, "--help")
