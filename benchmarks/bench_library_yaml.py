@@ -2,8 +2,9 @@
 
     python benchmarks/bench_library_yaml.py [--mb 20] [--pure]
 
-The file is made from the example library: names and sizes differ from solution to solution, one line in 1,000
-holds a scalar on which YAML 1.1 and 1.2 differ. Ours: the best of --repeat runs; PyYAML: one run; --pure times PyYAML in pure Python (what the real merge tool uses), too: that takes minutes.
+The file is made from the example library: names and sizes differ from solution to solution, and one line in
+1,000 holds a scalar on which YAML 1.1 and 1.2 differ. Ours: best of --repeat runs; PyYAML: one run. With
+--pure PyYAML in pure Python (what the real merge tool uses) is timed, too: that takes minutes.
 """
 
 from __future__ import annotations

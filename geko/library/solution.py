@@ -91,6 +91,9 @@ def solution_identity(
         and problem type fields. Take :func:`geko.domain.identity.content_id` ``("solution", ...)`` of it.
     """
     identity = {key: _plain(normalise(value)) for key, value in solution.items() if _counts(key)}
+    if identity.get("StaggerU") == 0:
+        # Without stagger its parameters mean nothing; tools write 0 or leave what was there.
+        identity.update({key: 0 for key in ("StaggerUMapping", "StaggerUStride") if key in identity})
     problem_type = problem_type if problem_type is not None else solution.get("ProblemType")
     if problem_type:
         identity["Gemm"] = gemm_identity(problem_type)
