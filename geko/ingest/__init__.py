@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from geko.ingest.dispatch import FileReport, ingest
+    from geko.ingest.dispatch import FileReport, ingest, ingest_rows
 
-__all__ = ["FileReport", "ingest"]
+__all__ = ["FileReport", "ingest", "ingest_rows"]
 
 
 def __getattr__(name: str) -> Any:

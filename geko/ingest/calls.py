@@ -255,7 +255,7 @@ def _canonical(items: list[pa.Array | pa.Scalar], count: int) -> pa.Array:
 
 
 def _grouped(columns: Mapping[str, Column], count: int) -> pa.Array:
-    """Whether a row is a grouped GEMM: said by ``grouped_gemm`` (a count or a flag) or the function's name."""
+    """Whether a row is a grouped GEMM: said by ``grouped_gemm`` (count or flag) or the function's name."""
     found = pa.repeat(False, count)
     number = columns.get("grouped_gemm")
     if number is not None:

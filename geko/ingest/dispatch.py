@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from geko.domain.identity import canonical_json
 from geko.errors import InputError, MissingFileError
-from geko.ingest.formats import Format, load, recognise
+from geko.ingest.formats import Format, Parsed, load, recognise
 from geko.ingest.hashing import content_sha256
 from geko.ingest.store import SourceFile, has_calls, put_file, put_identities, workload_steps
 
@@ -24,6 +26,8 @@ _HEAD = 64 << 10
 _LONG_HEAD = 4 << 20
 #: Larger files are stored in parts, by formats that can.
 _PARTS_ABOVE = 64 << 20
+
+_ROWS_VERSION = 1
 
 State = Literal["new", "known", "refused"]
 
@@ -113,6 +117,40 @@ def ingest(
             if progress is not None:
                 progress(report)
     return reports
+
+
+def ingest_rows(
+    warehouse: Warehouse, rows: Sequence[Mapping[str, Any]], *, origin: str, workload: str
+) -> FileReport:
+    """Take rows that come from no file (``--inline``, the Python API) into the warehouse.
+
+    They are known by their content like a file.
+
+    Args:
+        warehouse: where to.
+        rows: fields in the terms of hipBLASLt's logs, as :func:`geko.ingest.inline.inline_rows` makes them.
+        origin: where they come from; stands in column ``path``.
+        workload: name of the workload.
+
+    Raises:
+        InputError: a row is no GEMM; nothing is stored then.
+    """
+    text = "".join(canonical_json(dict(row)) + "\n" for row in rows)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    source = SourceFile(Path(origin), digest, len(text.encode()), "rows", _ROWS_VERSION)
+    known = _known(warehouse, [source])
+    if source.file_id in known:
+        return _link_known(warehouse, source, known[source.file_id], workload)
+    from geko.ingest.row_tables import parsed_rows
+
+    with _LazyScratch() as scratch:
+        numbers = range(1, len(rows) + 1)
+        parsed = parsed_rows(rows, text.splitlines(), numbers, scratch.get(), n_lines=len(rows))
+    if parsed.rejects is not None:
+        first = parsed.rejects.slice(0, 1).to_pylist()[0]
+        raise InputError(first["reason"], path=origin, line=first["line"], value=first["text"])
+    put_file(warehouse, source, parsed, workload)
+    return _report_new(source, parsed, workload)
 
 
 class _LazyScratch:
@@ -231,11 +269,15 @@ def _read(
     except InputError as error:
         return FileReport(source.path, "refused", form.kind, sha256=source.sha256, message=str(error))
     put_file(warehouse, source, parsed, workload)
+    return _report_new(source, parsed, workload)
+
+
+def _report_new(source: SourceFile, parsed: Parsed, workload: str) -> FileReport:
     n_rejects = 0 if parsed.rejects is None else sum(parsed.rejects["n_lines"].to_pylist())
     return FileReport(
         source.path,
         "new",
-        form.kind,
+        source.kind,
         source.file_id,
         source.sha256,
         parsed.n_lines,

@@ -25,8 +25,22 @@ INTEGERS = frozenset(
 )
 NUMBERS = frozenset(("alpha", "beta", "alphai", "betai"))
 FLAGS = frozenset(
-    "swizzleA swizzleB scaleAlpha_vector gradient use_e bias_vector flush any_stride print_kernel_info"
-    " use_gpu_timer amaxD scaleE HMM c_noalias_d".split()
+    [
+        "swizzleA",
+        "swizzleB",
+        "scaleAlpha_vector",
+        "gradient",
+        "use_e",
+        "bias_vector",
+        "flush",
+        "any_stride",
+        "print_kernel_info",
+        "use_gpu_timer",
+        "amaxD",
+        "scaleE",
+        "HMM",
+        "c_noalias_d",
+    ]
 )
 
 #: Other spellings of the same field: bench columns and arguments, rocBLAS.

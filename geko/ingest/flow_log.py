@@ -1,4 +1,4 @@
-"""Logs of one flow mapping a line, ``- {function: matmul, M: 16, ...}``: hipBLASLt's profile log, rocBLAS's layer 4.
+"""Logs of one flow mapping a line, ``- {function: matmul, M: 16, ...}``: hipBLASLt mask 64, rocBLAS layer 4.
 
 Anything may stand between and around the entries: output of the program, a second entry on the same line, an
 entry that a killed process left half-written. An entry may also be wrapped over several lines.
@@ -75,9 +75,20 @@ def parse_flow_log(
     return reader.result(lines.n_lines)
 
 
+def read_groups(path: Path) -> tuple[list[RowGroup], CallTables, int]:
+    """Rows of a hipBLASLt log as they stand, with its rejects and number of lines."""
+    reader = _Reader(None, None, None, {})
+    lines = DistinctLines(path)
+    groups = [group for batch in lines for group in reader.groups(batch)]
+    if reader.n_cut and reader.n_continued and path.stat().st_size <= _WRAP_LIMIT:
+        reader = _Reader(None, None, None, {})
+        groups = list(reader.groups(_unwrapped(path)))
+    return groups, reader.into, lines.n_lines
+
+
 class _Reader:
     def __init__(
-        self, scratch: Scratch, put: Put | None, adapt: Adapt | None, defaults: Mapping[str, str]
+        self, scratch: Scratch | None, put: Put | None, adapt: Adapt | None, defaults: Mapping[str, str]
     ) -> None:
         self.scratch = scratch
         self.put = put
@@ -92,7 +103,8 @@ class _Reader:
 
     def add(self, batch: LineBatch) -> None:
         """Read the entries of a batch of lines."""
-        tables = add_calls(self.scratch, self._groups(batch), self.into, self.defaults)
+        assert self.scratch is not None
+        tables = add_calls(self.scratch, self.groups(batch), self.into, self.defaults)
         if not tables:
             return
         if self.put is not None:
@@ -108,7 +120,7 @@ class _Reader:
         detail = {"n_other_lines": self.n_other} if self.n_other else {}
         return Parsed(tables, reject_table(self.into.rejects), n_lines, self.into.n_rows, detail)
 
-    def _groups(self, batch: LineBatch) -> Iterator[RowGroup]:
+    def groups(self, batch: LineBatch) -> Iterator[RowGroup]:
         """Rows of whole lines in bulk, and of all else piece by piece."""
         odd: list[LineBatch] = []
         for group in read_cells(batch, braces=True):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from geko.errors import InputError
 from geko.ingest.calls import CallTables, add_calls
 from geko.ingest.cells import RowGroup
 from geko.ingest.fields import ALIASES
@@ -51,44 +52,60 @@ class HipblasltCsv:
 
     def parse(self, path: Path, scratch: Scratch) -> Parsed:
         """Read a file; columns may come in any order and unknown ones are kept."""
-        with path.open("rb") as handle:
-            names = header_of(handle.read(64 << 10)) or []
-        into = CallTables()
-
-        def odd(row: pa_csv.InvalidRow) -> str:
-            reason = f"{row.actual_columns} cells where the header has {row.expected_columns}"
-            into.rejects.append((row.number or 0, 1, reason, row.text or ""))
-            return "skip"
-
-        columns = [name or f"column {number}" for number, name in enumerate(names, 1)]
-        table = pa_csv.read_csv(
-            path,
-            read_options=pa_csv.ReadOptions(column_names=columns, use_threads=False),
-            parse_options=pa_csv.ParseOptions(ignore_empty_lines=False, invalid_row_handler=odd),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(columns, pa.large_string()), check_utf8=False
-            ),
-        ).combine_chunks()
-        # Rows are numbered as they stand, less those with a wrong number of cells.
-        skipped = sorted(line for line, *_ in into.rejects)
-        numbers = _numbers(len(table), skipped)
-        header = pc.equal(
-            pc.ascii_trim_whitespace(table["M"].combine_chunks()), pa.scalar("M", pa.large_string())
-        )
-        header = pc.or_(header, pc.equal(table["M"].combine_chunks(), pa.scalar("m", pa.large_string())))
-        keep = pc.invert(header)
-        named = {name: table[name].combine_chunks().filter(keep) for name in columns if name in names}
-        named = {name: pc.ascii_trim_whitespace(column) for name, column in named.items()}
-        rows = {name: _nulled(column).dictionary_encode() for name, column in named.items()}
-        n = len(next(iter(rows.values()))) if rows else 0
-        lines = LineBatch(_row_texts(named, n), pa.repeat(pa.scalar(1, pa.int64()), n), numbers.filter(keep))
-        tables = add_calls(scratch, [RowGroup(rows, lines)] if n else [], into)
+        groups, into, n_lines = read_groups(path)
+        tables = add_calls(scratch, groups, into)
         if into.counts:
             tables["workload_call"] = into.count_table()
-        return Parsed(tables, reject_table(into.rejects), len(table) + len(skipped), into.n_rows)
+        return Parsed(tables, reject_table(into.rejects), n_lines, into.n_rows)
 
 
 FORMAT = HipblasltCsv()
+
+
+def read_groups(path: Path) -> tuple[list[RowGroup], CallTables, int]:
+    """Rows of a file, with its rejects and number of lines.
+
+    Raises:
+        InputError: the first line does not name the fields of a workload row.
+    """
+    with path.open("rb") as handle:
+        names = header_of(handle.read(64 << 10))
+    if names is None:
+        raise InputError(
+            f"the first line must name the fields of a workload row ({', '.join(sorted(_NEEDED))}, ...)",
+            path=path,
+            line=1,
+        )
+    into = CallTables()
+
+    def odd(row: pa_csv.InvalidRow) -> str:
+        reason = f"{row.actual_columns} cells where the header has {row.expected_columns}"
+        into.rejects.append((row.number or 0, 1, reason, row.text or ""))
+        return "skip"
+
+    columns = [name or f"column {number}" for number, name in enumerate(names, 1)]
+    table = pa_csv.read_csv(
+        path,
+        read_options=pa_csv.ReadOptions(column_names=columns, use_threads=False),
+        parse_options=pa_csv.ParseOptions(ignore_empty_lines=False, invalid_row_handler=odd),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=dict.fromkeys(columns, pa.large_string()), check_utf8=False
+        ),
+    ).combine_chunks()
+    # Rows are numbered as they stand, less those with a wrong number of cells.
+    skipped = sorted(line for line, *_ in into.rejects)
+    numbers = _numbers(len(table), skipped)
+    header = pc.equal(
+        pc.ascii_trim_whitespace(table["M"].combine_chunks()), pa.scalar("M", pa.large_string())
+    )
+    header = pc.or_(header, pc.equal(table["M"].combine_chunks(), pa.scalar("m", pa.large_string())))
+    keep = pc.invert(header)
+    named = {name: table[name].combine_chunks().filter(keep) for name in columns if name in names}
+    named = {name: pc.ascii_trim_whitespace(column) for name, column in named.items()}
+    rows = {name: _nulled(column).dictionary_encode() for name, column in named.items()}
+    n = len(next(iter(rows.values()))) if rows else 0
+    lines = LineBatch(_row_texts(named, n), pa.repeat(pa.scalar(1, pa.int64()), n), numbers.filter(keep))
+    return [RowGroup(rows, lines)] if n else [], into, len(table) + len(skipped)
 
 
 def _numbers(count: int, skipped: list[int]) -> pa.Array:
