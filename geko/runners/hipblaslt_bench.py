@@ -43,8 +43,8 @@ _ROW_BEGINS = re.compile(rb"Is supported \d+ /|NO solution found")
 class HipblasltBenchRunner:
     """Runs jobs with hipblaslt-bench."""
 
-    harness = HARNESS
-    kinds = KINDS
+    harness: str = HARNESS
+    kinds: tuple[str, ...] = KINDS
 
     def run(self, claims: Sequence[Claim], context: RunContext) -> list[JobResult]:
         """Run claims; see :class:`geko.runners.base.Runner`."""

@@ -1,4 +1,4 @@
-"""Answers jobs from outputs that were stored before: what the parser of today makes of the runs of yesterday."""
+"""Answers jobs from stored outputs: what the parser of today makes of the runs of yesterday."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class ReplayRunner:
         stored: gives the attempt of a claim, None where there is none (answered ``lost``).
     """
 
-    harness = "replay"
-    kinds = KINDS
+    harness: str = "replay"
+    kinds: tuple[str, ...] = KINDS
 
     def __init__(self, stored: Callable[[Claim], Stored | None]) -> None:
         self._stored = stored

@@ -1,6 +1,6 @@
-"""A small hipblaslt-bench for tests: real command line and output forms, behaviour by rules in ``rules.json``.
+"""A small hipblaslt-bench for tests: real command line and output forms, rules in ``rules.json``.
 
-A rule is {"do": what, "M": only rows of that M, "lib": only with that text in the library path, "times": so often}.
+A rule is {"do": what, "M": only for it, "lib": only with that text in the library path, "times": so often}.
 """
 
 import json
@@ -159,7 +159,8 @@ def main():
         for rank in range(count):
             if rank == 2:
                 out(
-                    "Skip solution: 2 (best warm-up = 10 us , warm-up = 90 us, skip ratio = 0.6, solution index = 702)\n"
+                    "Skip solution: 2 (best warm-up = 10 us , warm-up = 90 us, "
+                    "skip ratio = 0.6, solution index = 702)\n"
                 )
                 continue
             us = round((10.0 + 5 * ((rank + 2) % 4) + row["M"] / 1000) * speed, 3)
@@ -172,7 +173,8 @@ def main():
                     time.sleep(60)
                 if do == "memory_fault":
                     err(
-                        ":0:rocdevice.cpp: Queue aborting with error : HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION\n"
+                        ":0:rocdevice.cpp: Queue aborting with error : "
+                        "HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION\n"
                     )
                     os.abort()
                 if do == "truncate":

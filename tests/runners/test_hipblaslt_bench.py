@@ -1,4 +1,4 @@
-"""hipblaslt-bench jobs against the stand-in: what is run, what is kept, and what becomes of every kind of failure."""
+"""hipblaslt-bench jobs against the stand-in: what is run, what is kept, what becomes of each failure."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ MakeClaim = Callable[..., Claim]
 
 def row(m: int = 256, **more: Any) -> dict[str, Any]:
     base = {
-        "M": m, "N": 128, "K": 512, "batch_count": 1, "transA": "T", "transB": "N", "a_type": "bf16_r", "b_type": "bf16_r",
-        "c_type": "bf16_r", "d_type": "bf16_r", "compute_type": "c_f32_r", "rotating": 512, "iters": 20, "cold_iters": 5,
-        "use_gpu_timer": True, "print_kernel_info": True,
+        "M": m, "N": 128, "K": 512, "batch_count": 1, "transA": "T", "transB": "N", "a_type": "bf16_r",
+        "b_type": "bf16_r", "c_type": "bf16_r", "d_type": "bf16_r",
+        "compute_type": "c_f32_r", "rotating": 512,
+        "iters": 20, "cold_iters": 5, "use_gpu_timer": True, "print_kernel_info": True,
     }  # fmt: skip
     return {**base, **more}
 
