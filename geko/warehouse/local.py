@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -36,6 +37,7 @@ class LocalFile:
         self.path = path
         self._con = con
         self.writer = Writer(con.cursor(), clock)
+        self._queries: weakref.WeakSet[UserQuery] = weakref.WeakSet()
 
     @classmethod
     def open(cls, path: Path, clock: Callable[[], datetime]) -> LocalFile:
@@ -80,7 +82,14 @@ class LocalFile:
 
     def user_query(self, text: str) -> UserQuery:
         """Start one SELECT or EXPLAIN of the user's."""
-        return UserQuery(self._con.cursor(), text)
+        query = UserQuery(self._con.cursor(), text)
+        self._queries.add(query)
+        return query
+
+    def interrupt_stopped(self) -> None:
+        """Interrupt queries that were stopped and still run."""
+        for query in list(self._queries):
+            query.interrupt_if_stopped()
 
     def sql(self, text: str) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN of the user's."""
@@ -116,7 +125,9 @@ class LocalFile:
             cursor.close()
 
     def close(self) -> None:
-        """Finish what was accepted and close the file, which also checkpoints it."""
+        """Finish what was accepted and close the file, which also checkpoints it; queries are interrupted."""
+        for query in list(self._queries):
+            query.stop_and_wait()
         self.writer.stop()
         with contextlib.suppress(duckdb.Error):
             self._con.close()

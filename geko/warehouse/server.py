@@ -235,6 +235,7 @@ class Server:
                 else:
                     self._serve(key.data, events)
             self._watch_unsent()
+            self._file.interrupt_stopped()
         self._finish()
 
     def _finish(self) -> None:
@@ -351,9 +352,9 @@ class Server:
         try:
             query = self._file.user_query(header["text"])
             connection.query = query
-            batches = query.batches()
             if connection.closed:
                 query.stop()
+            batches = query.batches()
             connection.send(wire.encode({"more": True}, {"rows": query.schema.empty_table()}))
             for batch in batches:
                 if not connection.wait_for_client():

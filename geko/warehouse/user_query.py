@@ -48,15 +48,16 @@ class UserQuery:
         except BaseException:
             cursor.close()
             raise
+        self._schema: pa.Schema | None = None
         self._thread = threading.Thread(target=self._work, name="geko-sql", daemon=True)
         self._thread.start()
-        self.schema = self._first()
 
-    def _first(self) -> pa.Schema:
-        item = self._next()
-        if not isinstance(item, pa.Schema):
-            raise AssertionError("a query starts with its schema")
-        return item
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the rows; waits for it, which may take as long as the query."""
+        if self._schema is None:
+            self._schema = self._next()
+        return self._schema
 
     def _next(self) -> object:
         try:
@@ -75,6 +76,7 @@ class UserQuery:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows; ending the iteration early stops the query."""
         try:
+            _ = self.schema
             while (item := self._next()) is not _END:
                 yield item
         finally:
@@ -87,9 +89,20 @@ class UserQuery:
     def stop(self) -> None:
         """Interrupt the query; harmless when it has ended."""
         self._stopped = True
-        if self._thread.is_alive():
+        self.interrupt_if_stopped()
+
+    def interrupt_if_stopped(self) -> None:
+        """Interrupt again: an interruption just before DuckDB starts is forgotten by it."""
+        if self._stopped and self._thread.is_alive():
             with contextlib.suppress(duckdb.Error):
                 self._cursor.interrupt()
+
+    def stop_and_wait(self) -> None:
+        """End the query and its thread, which must not be inside DuckDB when the process ends."""
+        self.stop()
+        while self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(0.05)
+            self.interrupt_if_stopped()
 
     def _work(self) -> None:
         lower_priority(NICENESS)
@@ -109,6 +122,8 @@ class UserQuery:
 
     def _run(self) -> None:
         self._cursor.execute("BEGIN TRANSACTION READ ONLY")
+        if self._stopped:
+            return
         reader = self._cursor.sql(self._text).to_arrow_reader(BATCH_ROWS)
         self._put(reader.schema)
         for batch in reader:

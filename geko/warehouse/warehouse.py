@@ -9,6 +9,7 @@ descriptor would drop DuckDB's POSIX lock.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import threading
@@ -250,7 +251,9 @@ class Warehouse:
         if remote is not None:
             remote.close()
         if owner is not None:
-            owner.close()
+            # Within one process DuckDB would let a new owner in before the old one has finished.
+            with _opening:
+                owner.close()
 
     def __enter__(self) -> Self:
         return self
@@ -366,4 +369,11 @@ def _forked() -> None:
         warehouse._after_fork()
 
 
+def _at_exit() -> None:
+    """Close what is open: a thread inside DuckDB must not outlive the interpreter."""
+    for warehouse in list(_opened):
+        warehouse.close()
+
+
 os.register_at_fork(after_in_child=_forked)
+atexit.register(_at_exit)

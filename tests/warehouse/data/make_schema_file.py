@@ -1,4 +1,4 @@
-"""Makes ``schema_NNNN.duckdb.gz``: a small warehouse of the newest migration, committed with a release.
+"""Makes ``schema_NNNN.duckdb.gz``: a small warehouse of the newest migration.
 
     python tests/warehouse/data/make_schema_file.py
 
