@@ -70,11 +70,12 @@ class SolutionPool:
         number = self.find(solution)
         return self.append(solution) if number is None else number
 
-    def append(self, solution: Solution) -> int:
-        """Take a solution in, whether its content is there or not."""
+    def append(self, solution: Solution, *, reusable: bool = True) -> int:
+        """Take a solution in, whether its content is there or not; :meth:`find` finds it only if reusable."""
         number = solution["SolutionIndex"] = len(self.solutions)
         self.solutions.append(solution)
-        self._buckets.setdefault(_bucket(solution), []).append(number)
+        if reusable:
+            self._buckets.setdefault(_bucket(solution), []).append(number)
         return number
 
 

@@ -191,11 +191,13 @@ def _merge(
     complete = [base.full_solution(n) for n in range(old)] if base.default_solution else base.solutions
     pool = SolutionPool()
     changed: set[int] = set()
+    in_use = {entry[1][0] for entry in sizes}
     for place, solution in enumerate(complete):
         staggered = _sanitized(solution)
         if staggered is not solution:
             changed.add(place)
-        pool.append(staggered)
+        # Like the real tool: a solution that no size of the original uses is not there to be reused.
+        pool.append(staggered, reusable=base.has_other_logic or place in in_use)
     first = {tuple(size): place for place, (size, _) in reversed(list(enumerate(sizes)))}
     for size, (index, *rest) in cut(incoming.sizes):
         key, efficiency = tuple(size), rest[0]
