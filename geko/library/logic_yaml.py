@@ -282,7 +282,7 @@ def read_with(reader: LogicReader, data: str | bytes, name: str | Path | None = 
     """Like :func:`loads`, with a reader that already knows the lines of other files."""
     text = data if isinstance(data, str) else decode(data, name)
     try:
-        with _no_gc():
+        with no_gc():
             return reader.loads(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -308,7 +308,7 @@ def decode(data: bytes, name: str | Path | None = None) -> str:
 
 
 @contextlib.contextmanager
-def _no_gc() -> Iterator[None]:
+def no_gc() -> Iterator[None]:
     """Millions of new containers and no cycle among them: collecting in between only costs time."""
     was_on = gc.isenabled()
     gc.disable()
@@ -355,7 +355,8 @@ def read_bytes(path: str | Path) -> bytes:
 
 def dumps(value: Any) -> str:
     """YAML text of a value; see :meth:`LogicWriter.dumps`."""
-    return LogicWriter().dumps(value)
+    with no_gc():
+        return LogicWriter().dumps(value)
 
 
 def dump(value: Any, path: str | Path | None = None) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from geko.domain.identity import canonical_json, content_id
 from geko.errors import InputError
+from geko.library import logic_yaml
 from geko.library.model import Library
 from geko.library.problem_type import gemm_types
 from geko.library.solution import gemm_identity, hot_columns, solution_identity
@@ -176,6 +177,7 @@ def library_rows(path: str | Path, logic_file: str | None = None) -> tuple[pa.Ta
     """
     from geko.library.model import load_library
 
-    library = load_library(path)
-    solutions = solution_rows(library, logic_file)
-    return solutions, entry_rows(library, logic_file, solutions.column("solution_id").to_pylist())
+    with logic_yaml.no_gc():
+        library = load_library(path)
+        solutions = solution_rows(library, logic_file)
+        return solutions, entry_rows(library, logic_file, solutions.column("solution_id").to_pylist())

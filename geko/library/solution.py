@@ -66,14 +66,15 @@ _GEMM_FIELDS = (
     *("TransposeA", "TransposeB", "ComplexConjugateA", "ComplexConjugateB", "MXBlockA", "MXBlockB"),
     *("SwizzleTensorA", "SwizzleTensorB", "Sparse", "GroupedGemm"),
 )
-_is_identity: dict[str, bool] = {}
 
 
-def _counts(key: str) -> bool:
-    known = _is_identity.get(key)
-    if known is None:
-        known = _is_identity[key] = key not in _NOT_IDENTITY and not _DERIVED.fullmatch(key)
-    return known
+class _Counts(dict[str, bool]):
+    def __missing__(self, key: str) -> bool:
+        known = self[key] = key not in _NOT_IDENTITY and not _DERIVED.fullmatch(key)
+        return known
+
+
+_counts = _Counts().__getitem__
 
 
 def solution_identity(
@@ -90,7 +91,7 @@ def solution_identity(
         Parameters with spellings folded (``True`` and ``1``, ``1.0`` and ``1``), without derived, index, name
         and problem type fields. Take :func:`geko.domain.identity.content_id` ``("solution", ...)`` of it.
     """
-    identity = {key: _plain(normalise(value)) for key, value in solution.items() if _counts(key)}
+    identity = {key: _folded(value) for key, value in solution.items() if _counts(key)}
     if identity.get("StaggerU") == 0:
         # Without stagger its parameters mean nothing; tools write 0 or leave what was there.
         identity.update({key: 0 for key in ("StaggerUMapping", "StaggerUStride") if key in identity})
@@ -98,6 +99,28 @@ def solution_identity(
     if problem_type:
         identity["Gemm"] = gemm_identity(problem_type)
     return identity
+
+
+_texts: dict[str, Any] = {}
+
+
+def _folded(value: Any) -> Any:
+    kind = type(value)
+    if kind is int or value is None:
+        return value
+    if kind is bool:
+        return int(value)
+    if kind is str:
+        # A few hundred texts make up all libraries: parameter values, not names.
+        known = _texts.get(value)
+        if known is None:
+            known = normalise(value)
+            if len(_texts) < 10_000:
+                _texts[value] = known
+        return known
+    if kind is list and all(type(item) is int for item in value):
+        return value
+    return _plain(normalise(value))
 
 
 def _plain(value: Any) -> Any:
