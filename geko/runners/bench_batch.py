@@ -144,11 +144,13 @@ def _unexplained(
     reading = run.reading.rows[at]
     measurements: list[dict[str, Any]] = []
     validations: list[dict[str, Any]] = []
-    if spec.check:
-        validations.append(unchecked(outcome, message, place))
-    else:
-        measurements = measured(reading, place, context.solutions)
-        measurements.append(missing(outcome, message, place))
+    # Without a program nothing was tried: there is nothing to say about the problem.
+    if outcome != "tool_missing":
+        if spec.check:
+            validations.append(unchecked(outcome, message, place))
+        else:
+            measurements = measured(reading, place, context.solutions)
+            measurements.append(missing(outcome, message, place))
     lines = run.result.output.split("\n")
     text = run.result.output if len(run.rows) == 1 else section(lines, run.reading, at)
     return answer(

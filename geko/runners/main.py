@@ -17,11 +17,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from geko.errors import GekoError, Interrupted, WarehouseError
+from geko.errors import GekoError, Interrupted, WarehouseBusyError, WarehouseError
 from geko.log import logger, setup_logging
 from geko.runners.base import JobSpec, RunContext, Runner, answer
 from geko.runners.gpu_lock import GpuLock, physical_ordinal
@@ -160,8 +160,11 @@ class RunnerProcess:
         try:
             for group in _by_harness(claims):
                 results = self._run_group(*group)
-                missing = missing or any(result.outcome == "tool_missing" for result in results)
                 self._deliver(results)
+                lacking = next((item for item in results if item.outcome == "tool_missing"), None)
+                if lacking is not None:
+                    missing = True
+                    logger.error("%s", lacking.message)
         finally:
             self._release_rest()
         return len(claims), EXIT_TOOL_MISSING if missing else 0
@@ -196,6 +199,9 @@ class RunnerProcess:
                 answers = complete(self.warehouse, results)
                 break
             except WarehouseError as error:
+                if not isinstance(error, WarehouseBusyError) and pause > 0.2:
+                    answers = self._deliver_singly(results)
+                    break
                 if time.monotonic() > (min(limit, start + 5.0) if self.stop.is_set() else limit):
                     logger.error("%d results could not be delivered: %s", len(results), error)
                     raise
@@ -207,6 +213,21 @@ class RunnerProcess:
         late = answers.count("late")
         if late:
             logger.warning("%d of %d results came after their lease had ended", late, len(results))
+
+    def _deliver_singly(self, results: Sequence[JobResult]) -> list[Literal["accepted", "late"]]:
+        """Store what the warehouse takes; a result that it refuses goes in without its rows."""
+        answers: list[Literal["accepted", "late"]] = []
+        for result in results:
+            try:
+                answers += complete(self.warehouse, [result])
+            except WarehouseError as error:
+                logger.error("the rows of job %s were refused: %s", result.job_id, error)
+                message = f"its rows were refused: {error}; first outcome: {result.outcome}"
+                bare = replace(
+                    result, outcome="parse_error", message=message, measurements=None, validations=None
+                )
+                answers += complete(self.warehouse, [bare])
+        return answers
 
     def _release_rest(self) -> None:
         with self._lock:
@@ -335,7 +356,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _with_device(options: Options, warehouse: Warehouse) -> Options:
     import socket
-    from dataclasses import replace
 
     from geko.errors import InputError
 
