@@ -6,7 +6,7 @@ can still be refused there, one that is dropped here never builds.
 
 Columns read: ``im in ik ib wtm wtn wgm wgn lsu mt0 mt1 waves threads``, and any of the parameters ``DepthU``,
 ``GlobalReadVectorWidthA/B``, ``VectorWidthA/B``, ``DirectToVgprA/B``, ``WaveSeparateGlobalReadA/B``,
-``ClusterLocalRead``, ``1LDSBuffer``, ``PrefetchLocalRead``, ``StoreVectorWidth``, ``SourceSwap``. A parameter
+``ClusterLocalRead``, ``1LDSBuffer``. A parameter
 without a column is taken from ``fixed``, and tested only where it is known.
 """
 
@@ -69,9 +69,9 @@ def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
         out += _depth(facts, value("DepthU"))
         cluster = value("ClusterLocalRead") if has("ClusterLocalRead") else None
         if has("VectorWidthA", "VectorWidthB"):  # padding depends on them, and with it the width of the reads
-            out += _local_reads(facts, value("DepthU"), cluster, known_value)
+            out += _local_reads(facts, value("DepthU"), cluster)
         buffers = value("1LDSBuffer") if has("1LDSBuffer") else pl.lit(1)
-        out.append(_lds(facts, value("DepthU"), buffers, known_value))
+        out.append(_lds(facts, buffers))
     for side, tile in (("A", "mt0"), ("B", "mt1")):
         width, vector = f"GlobalReadVectorWidth{side}", f"VectorWidth{side}"
         wave_tile = pl.col("wtm" if side == "A" else "wtn")
@@ -98,19 +98,67 @@ def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
     return out
 
 
-def invalid(facts: KernelFacts, columns: list[str], touching: str | None = None) -> pl.Expr:
-    """Expression that is true where any rule refuses the combination.
+def drop_invalid(facts: KernelFacts, frame: pl.DataFrame, touching: str | None = None) -> pl.DataFrame:
+    """Rows that no rule refuses.
 
     Args:
         facts: the GEMM and the chip.
-        columns: columns of the frame.
-        touching: only rules that look at this column; the others have been applied before it was added.
+        frame: combinations, see the module's text for the columns.
+        touching: only apply rules that look at this column; the others have been applied before it was added.
     """
-    expr = pl.lit(False)
-    for _, _, rule in rules(facts, columns):
-        if touching is None or touching in rule.meta.root_names():
-            expr = expr | rule
-    return expr
+    names = frame.columns
+    applied: list[pl.Expr] = []
+    helpers = False
+    for _, _, rule in rules(facts, names):
+        looked_at = rule.meta.root_names()
+        if touching is None or touching in looked_at or (touching in _PADDING and "_buffer" in looked_at):
+            applied.append(rule)
+            helpers = helpers or "_buffer" in looked_at
+    if not applied:
+        return frame
+    if helpers:
+        frame = with_lds(facts, frame)
+    return frame.filter(~pl.any_horizontal(applied)).select(names)
+
+
+#: Parameters that the bytes of an LDS buffer and the width of local reads depend on.
+_PADDED_BY = ("VectorWidth", "GlobalReadVectorWidth", "DirectToVgpr")
+_PADDING = frozenset({"DepthU"} | {f"{kind}{side}" for kind in _PADDED_BY for side in "AB"})
+
+
+def with_lds(facts: KernelFacts, frame: pl.DataFrame) -> pl.DataFrame:
+    """Add ``_read`` (elements) and ``_buffer`` (bytes), where DepthU is known.
+
+    Columns, not expressions: both feed several rules, and nested they would be worked out many times over.
+    """
+    known = set(frame.columns)
+    if "DepthU" not in known and facts.fixed.get("DepthU") is None:
+        return frame
+
+    def value(name: str) -> pl.Expr | None:
+        if name in known:
+            return pl.col(name)
+        fixed = facts.fixed.get(name)
+        return None if fixed is None else pl.lit(fixed)
+
+    depth = value("DepthU")
+    assert depth is not None
+    per_thread = _inputs_per_thread(facts)
+    if facts.layout == "NT":
+        frame = frame.with_columns(per_thread.alias("_read"))
+    else:
+        widest = int(16 / facts.element_bytes)
+        frame = frame.with_columns(pl.lit(widest, pl.Int64).alias("_read"))
+        frame = frame.with_columns(_buffer(facts, depth, value).alias("_buffer"))
+        wide = widest // per_thread > 1
+        short = depth // pl.col("ik") <= widest // per_thread
+        overflow = pl.col("_buffer") > facts.lds_bytes
+        narrow = pl.max_horizontal(pl.lit(widest // 2, pl.Int64), per_thread)
+        full = pl.max_horizontal(pl.lit(widest, pl.Int64), per_thread)
+        frame = frame.with_columns(
+            pl.when(wide & (short | overflow)).then(narrow).otherwise(full).alias("_read")
+        )
+    return frame.with_columns(_buffer(facts, depth, value).alias("_buffer"))
 
 
 def _contiguous_free(facts: KernelFacts, side: str) -> bool:
@@ -151,46 +199,32 @@ def _inputs_per_thread(facts: KernelFacts) -> pl.Expr:
     return (pl.col("im") * pl.col("ik") * pl.col("ib") // facts.wavefront).clip(1)
 
 
-def _local_read_width(facts: KernelFacts, depth: pl.Expr, value: Callable[[str], pl.Expr | None]) -> pl.Expr:
-    """Elements of an automatic local read: 16 bytes, half of it where there is one iteration or no room."""
-    per_thread = _inputs_per_thread(facts)
-    if facts.layout == "NT":
-        return per_thread
-    widest = pl.lit(int(16 / facts.element_bytes))
-    wide = widest // per_thread > 1
-    short = depth // pl.col("ik") <= widest // per_thread
-    overflow = _buffer(facts, depth, widest, value) > facts.lds_bytes
-    return (
-        pl.when(wide & (short | overflow))
-        .then(pl.max_horizontal(widest // 2, per_thread))
-        .otherwise(pl.max_horizontal(widest, per_thread))
-    )
-
-
-def _local_reads(
-    facts: KernelFacts, depth: pl.Expr, cluster: pl.Expr | None, value: Callable[[str], pl.Expr | None]
-) -> list[Rule]:
+def _local_reads(facts: KernelFacts, depth: pl.Expr, cluster: pl.Expr | None) -> list[Rule]:
     if facts.layout == "NT":
         return []  # both operands lie in LDS as they are read: no wider reads
     iterations = depth // pl.col("lsu") // pl.col("ik")
-    multiple = _local_read_width(facts, depth, value) // _inputs_per_thread(facts)
+    # The buffer is named so that these rules are applied again when its padding becomes known.
+    multiple = pl.col("_read") // _inputs_per_thread(facts)
+    known = pl.col("_buffer") >= 0
     out: list[Rule] = [
-        ("G4", "iterations aren't a multiple of the wide local read", iterations % multiple.clip(1) != 0),
-        ("G4", "too few iterations to prefetch wide local reads", iterations < multiple),
+        (
+            "G4",
+            "iterations aren't a multiple of the wide local read",
+            known & (iterations % multiple.clip(1) != 0),
+        ),
+        ("G4", "too few iterations to prefetch wide local reads", known & (iterations < multiple)),
     ]
     if cluster is not None:
-        unclustered = (multiple > 1) & (cluster == 0) & (iterations > 1)
+        unclustered = known & (multiple > 1) & (cluster == 0) & (iterations > 1)
         out.append(("G4", "wide local reads need ClusterLocalRead", unclustered))
     return out
 
 
-def _buffer(
-    facts: KernelFacts, depth: pl.Expr, read_width: pl.Expr, value: Callable[[str], pl.Expr | None]
-) -> pl.Expr:
+def _buffer(facts: KernelFacts, depth: pl.Expr, value: Callable[[str], pl.Expr | None]) -> pl.Expr:
     """Bytes of one LDS buffer with automatic padding; what isn't known yet counts as no padding."""
     col, size = pl.col, facts.element_bytes
     padded16 = (col("ib") == 1) & (col("im") == 16)
-    total = pl.lit(0.0)
+    read_width, total = col("_read"), pl.lit(0.0)
     for side, tile in (("A", "mt0"), ("B", "mt1")):
         plain = col(tile) * depth * size
         vector, width = value(f"VectorWidth{side}"), value(f"GlobalReadVectorWidth{side}")
@@ -222,10 +256,8 @@ def _buffer(
     return total
 
 
-def _lds(
-    facts: KernelFacts, depth: pl.Expr, buffers: pl.Expr, value: Callable[[str], pl.Expr | None]
-) -> Rule:
-    one = _buffer(facts, depth, _local_read_width(facts, depth, value), value)
+def _lds(facts: KernelFacts, buffers: pl.Expr) -> Rule:
+    one = pl.col("_buffer")
     # The second of two buffers begins at a power of two.
     second = pl.lit(2.0).pow((one.clip(1)).log(2).ceil())
     needed = pl.when(buffers == 0).then(second + one).otherwise(one)

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from geko.candidates.validity import KernelFacts, auto_vector_width, invalid
+from geko.candidates.validity import KernelFacts, auto_vector_width, drop_invalid
 from geko.config_generator.fork_params.depth import element_bytes
 from geko.config_generator.fork_params.mi_group import MiGroup
 from geko.config_generator.fork_params.optimization_param import ForkSpace, ProfileInput
@@ -78,7 +78,7 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bo
         fixed.pop("GlobalReadVectorWidthA", None)
         fixed.pop("GlobalReadVectorWidthB", None)
     facts = facts_of(gemm, fixed, four_waves=four_waves)
-    frame = frame.filter(~invalid(facts, frame.columns))
+    frame = drop_invalid(facts, frame)
     if exhaustive:
         frame = _groups_into_entries(params, frame, carried)
         # What the rules on local reads and on loads to registers look at comes first, and is known in
@@ -89,6 +89,9 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bo
         rest = sorted(
             {*TILE_AXES[1:], *carried} - {*widths, "MatrixInstruction", "UseCustomMainLoopSchedule"}
         )
+        if gemm.family == "gfx950":
+            # The narrow load splits evenly for every tile and depth of these spaces, and -1 always does.
+            widths = [name for name in widths if name in carried]
         for name in (*widths, *rest):
             frame = _add_axis(post, params, facts, frame, name, forced=name in carried)
         frame = _only_distinct(gemm, facts, frame)
@@ -267,8 +270,9 @@ def _add_axis(
     dtype = pl.Boolean if isinstance(axis.values[0], bool) else pl.Int64
     known = pl.DataFrame({name: axis.values}, schema={name: dtype})
     spread = frame.join(known, how="cross")
-    kept = spread.filter(~invalid(facts, spread.columns, name))
-    usable = [value for value in axis.values if kept.filter(pl.col(name) == value).height > 0]
+    kept = drop_invalid(facts, spread, name)
+    present = set(kept[name].unique().to_list())
+    usable = [value for value in axis.values if value in present]
     if kept.height >= 0.98 * spread.height and not forced:
         return frame
     if len(usable) == 1:

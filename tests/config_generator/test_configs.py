@@ -1,0 +1,220 @@
+"""Whole configs: round trip, legality, pruning, spellings, merging, files."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from geko.config_generator.config_generator import generate, run, size_space
+from geko.config_generator.dialect import STREAM_K_INTEGER, detect
+from geko.config_generator.fork_params.param_meta import illegal
+from geko.config_generator.load_input_config import load_requests
+from geko.config_generator.output_writer import render
+from geko.errors import InputError
+
+BASE: dict[str, Any] = {"TRANSA": "T", "TRANSB": "N", "DataType": "B", "DestDataType": "B", "ComputeDataType": "S",  # noqa: E501
+                        "ARCH": "gfx950", "Sizes": [[256, 256, 1, 1024], [1, 3, 1, 640]]}  # fmt: skip
+KINDS = [
+    ("gfx950", "B", "B", "S"), ("gfx950", "F8", "B", "S"), ("gfx950", "X", "S", "S"), ("gfx950", "D", "D", "D"),  # noqa: E501
+    ("gfx950", "F4", "B", "S"), ("gfx942", "H", "H", "S"), ("gfx942", "S", "S", "S"), ("gfx942", "F8N", "H", "S"),  # noqa: E501
+    ("gfx1250", "B", "B", "S"), ("gfx1250-strict", "F8", "B", "S"),
+]  # fmt: skip
+
+
+def requests(rules: str = "default", **keys: Any):  # type: ignore[no-untyped-def]
+    return load_requests({**BASE, **keys}, rules=rules, environ={})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("arch", "data", "dest", "compute"), KINDS)
+@pytest.mark.parametrize("backend", ["ductile", "tensile"])
+def test_round_trip_and_legality(arch: str, data: str, dest: str, compute: str, backend: str) -> None:
+    for layout in (("T", "N"), ("N", "T")):
+        found = list(
+            generate(
+                requests(ARCH=arch, DataType=data, DestDataType=dest, ComputeDataType=compute, backend=backend,  # noqa: E501
+                         TRANSA=layout[0], TRANSB=layout[1])
+            )
+        )  # fmt: skip
+        assert found
+        for config in found:
+            assert yaml.safe_load(render(config)) == config.data
+            assert illegal(config.params, config.group) == []
+            assert len(config.group) > 0
+            if config.backend.get("Config", {}).get("weights"):
+                assert len(config.backend["Config"]["weights"][0]["group_0"]) == len(config.group)
+
+
+@pytest.mark.parametrize("rules", ["original", "default"])
+def test_complex(rules: str) -> None:
+    keys = {"DataType": "C", "DestDataType": "C", "ComputeDataType": "C", "TRANSA": "C"}
+    for config in generate(requests(rules, **keys)):
+        text = render(config)
+        assert yaml.safe_load(text) == config.data
+        assert "ComplexConjugateA: True" in text
+        assert "#UseBias: 1" in text
+        assert "BiasTypeArgs" not in text
+    with pytest.raises(InputError, match="complex"):
+        requests(rules, backend="tensile", **keys)
+
+
+def test_entries_fit_lds_and_divide() -> None:
+    (config, _) = generate(
+        requests(ARCH="gfx942", backend="tensile", Sizes=[[4096, 4096, 1, 4096], [512, 512, 1, 512]])
+    )
+    entries = config.group.entries()
+    assert config.params.find("DepthU") is None
+    for entry in entries:
+        m, n, k, _, _, wtm, wtn, wgm, wgn = entry["MatrixInstruction"]
+        split = entry.get("WorkGroup", [0, 0, 1])[2]
+        assert entry["DepthU"] % (k * split) == 0
+        assert (m * wtm * wgm + n * wtn * wgn) * entry["DepthU"] * 2 <= 65536
+        assert wtm % entry["VectorWidthA"] == 0
+    assert len(entries) == len({str(sorted(entry.items())) for entry in entries})
+
+
+def test_size_that_can_not_be_tuned_is_dropped_alone(tmp_path: Path) -> None:
+    keys = {"MACROTILE_OPT": True, "MT_DU": [256, 256, 1024], "Sizes": [[256, 256, 1, 1024]]}
+    with pytest.raises(InputError, match="MT_DU"):
+        run(requests(**keys), tmp_path / "a", write_shell_scripts=False)
+    problems = [{"Sizes": [[256, 256, 1, 1024]]}, {**keys, "TRANSA": "N"}]
+    report = run(requests(GemmProblems=problems), tmp_path / "b", write_shell_scripts=False)
+    assert [config.stem for config in report.configs] == ["BBS_TN_0"]
+    assert [(row.gemm, row.status) for row in report.sizes] == [("BBS_TN", "kept"), ("BBS_NN", "dropped")]
+    assert "MT_DU" in (tmp_path / "b" / "sizes.csv").read_text()
+
+
+def test_files_and_scripts(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    report = run(requests(), out, hipblaslt_path=tmp_path)
+    names = {path.name for path in out.iterdir()}
+    assert names == {
+        "BBS_TN_0.yaml",
+        "BBS_TN_1.yaml",
+        "BBS_TN_0.sh",
+        "BBS_TN_1.sh",
+        "run_BBS_TN_all.sh",
+        "sizes.csv",
+    }
+    for script in out.glob("*.sh"):
+        assert script.stat().st_mode & 0o111
+        subprocess.run(["bash", "-n", str(script)], check=True)
+    assert "==== BBS_TN_1" in (tmp_path / "Config_BBS_TN.log").read_text()
+    first = {path.name: path.read_bytes() for path in out.iterdir()}
+    again = run(requests(), out, hipblaslt_path=tmp_path, jobs=2)
+    assert first == {path.name: path.read_bytes() for path in out.iterdir()}
+    assert [config.sha256 for config in again.configs] == [config.sha256 for config in report.configs]
+    assert "\n  Device: 0\n" in (out / "BBS_TN_0.yaml").read_text()
+
+
+def test_dry_run_writes_nothing(tmp_path: Path) -> None:
+    report = run(requests(), tmp_path / "out", dry_run=True)
+    assert len(report.configs) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("rules", ["original", "default"])
+def test_clusters_and_merging(rules: str) -> None:
+    sizes = [[4096, 4096, 1, 4096], [256, 256, 1, 1024], [4096, 4096, 1, 2048]]
+    keys = {"ONE_SIZE_PER_CONFIG": False, "backend": "tensile", "Sizes": sizes}
+    (together,) = generate(requests(rules, **keys))
+    assert len(together.sizes) == 3
+    singles = [
+        size_space(one, one.sizes[0])
+        for size in sizes
+        for one in requests(rules, backend="tensile", Sizes=[size])
+    ]
+    largest = max(len(single.group) for single in singles)
+    assert largest < len(together.group) < sum(len(single.group) for single in singles)
+    assert yaml.safe_load(render(together)) == together.data
+    by_tile = list(generate(requests(rules, **keys, CLUSTER=1)))
+    assert [len(config.sizes) for config in by_tile] == [2, 1]
+    capped = list(generate(requests(rules, **keys, MAX_NUM_KERNELS_PER_CONFIG=50_000)))
+    assert len(capped) > 1
+    assert all(config.kernels <= 50_000 for config in capped)
+
+
+def test_older_spelling() -> None:
+    (config, _) = generate(requests(backend="tensile"), dialect=STREAM_K_INTEGER)
+    data = config.data["BenchmarkProblems"][0][1]["ForkParameters"]
+    names = {name for item in data for name in item}
+    assert {"StreamK", "StreamKXCCMapping"} <= names
+    assert not {"TileProcessingStrategy", "WorkAssignment", "PersistentXCCMapping"} & names
+    assert next(item["StreamK"] for item in data if "StreamK" in item) == [3]
+
+
+def test_spelling_is_read_from_the_checkout(tmp_path: Path) -> None:
+    table = tmp_path / "tensilelite" / "Tensile" / "Common.py"
+    table.parent.mkdir(parents=True)
+    table.write_text("import rocisa\nvalidParameters = {'DepthU': -1, 'StreamK': [0, 3], **other}\n")
+    dialect = detect(tmp_path)
+    assert not dialect.strategy
+    assert dialect.known == {"DepthU", "StreamK"}
+    (config, _) = generate(requests(backend="tensile"), dialect=dialect)
+    assert "WorkGroupMapping" in config.left_out
+    assert {name for item in config.data["BenchmarkProblems"][0][1]["ForkParameters"] for name in item} == {
+        "StreamK",
+        "Groups",
+    }
+    assert detect(tmp_path / "none").strategy
+
+
+def test_custom_schedules_are_not_repeated(tmp_path: Path) -> None:
+    kernel = {"name": "k", "dtype": "16bit", "MacroTile0": 256, "MacroTile1": 256, "MatrixInstruction": [16, 16, 32, 1],  # noqa: E501
+              "MIWaveGroup": [2, 2], "DepthU": 64, "PrefetchGlobalRead": 2, "GlobalReadVectorWidthA": 8, "LDSTrInst": 0,  # noqa: E501
+              "TransposeA": True, "TransposeB": False, "DirectToLds": "x"}  # fmt: skip
+    (request,) = requests(backend="tensile", Sizes=[[4096, 4096, 1, 4096]])
+    (config,) = generate([request], kernels=[kernel])
+    first = config.group.entries()[0]
+    assert first["MatrixInstruction"] == [16, 16, 32, 1, 1, 8, 8, 2, 2]
+    assert first["UseCustomMainLoopSchedule"] == 1
+    assert first["LDSTrInst"] is False
+    assert "DirectToLds" not in first
+    several = {param.name for param in config.params.params if param.active and len(param.values) > 1}
+    assert several.isdisjoint(first), "an axis that the schedule sets itself would repeat it"
+    assert yaml.safe_load(render(config)) == config.data
+
+
+def test_scaled_kernels_of_gfx950_are_subtile_kernels() -> None:
+    keys = {"DataType": "F8", "MX": True, "Sizes": [[4096, 4096, 1, 4100]]}
+    (config,) = generate(requests(**keys))
+    assert config.stem == "F8BS_MXE8B32_TN_0"
+    assert config.sizes == [(4096, 4096, 1, 4128)]
+    fork = {
+        name: values
+        for item in config.data["BenchmarkProblems"][0][1]["ForkParameters"]
+        for name, values in item.items()
+    }
+    assert fork["UseSubtileImpl"] == [True]
+    assert fork["UseCustomMainLoopSchedule"] == [0]
+    for entry in config.group.entries():
+        assert entry["MatrixInstruction"][:2] == [16, 16]
+        assert entry["MatrixInstruction"][5] % 2 == entry["MatrixInstruction"][6] % 2 == 0
+        assert entry["DepthU"] % 128 == 0
+    assert config.data["GlobalParameters"]["MXScaleFormat"] == 1
+    assert config.bias_type == "S"
+
+
+def test_problem_types() -> None:
+    def text(**keys: Any) -> str:
+        return render(next(iter(generate(requests("original", CMS=False, **keys)))))
+
+    fp8 = text(DataType="F8")
+    assert "UseScaleAB: Scalar" in fp8
+    assert "BiasTypeArgs: [B]" in fp8
+    assert "F32XdlMathOp: X" in text(DataType="X", DestDataType="S")
+    assert "    #UseBias: 1" in text(DataType="D", DestDataType="D", ComputeDataType="D")
+    plain = text()
+    order = (
+        "GlobalParameters:",
+        "BenchmarkProblems:",
+        "ForkParameters:",
+        "Groups:",
+        "LibraryLogic:",
+        "Backend:",
+    )
+    assert all(plain.index(a) < plain.index(b) for a, b in itertools.pairwise(order))
