@@ -27,7 +27,7 @@ HARNESS = "hipblaslt-bench"
 KINDS = ("probe", "baseline", "screen", "confirm", "compare", "verify")
 LIBPATH = "HIPBLASLT_TENSILE_LIBPATH"
 #: Variables that would load another library, replay or write tuning files, or log every call.
-_UNSET = (
+UNSET = (
     LIBPATH,
     "HIPBLASLT_TUNING_FILE",
     "HIPBLASLT_TUNING_OVERRIDE_FILE",
@@ -112,7 +112,7 @@ def execute(task: Task, context: RunContext) -> Run:
     except (GekoError, OSError) as error:
         failed = ProcessResult("tool_missing", None, "", context.clock(), 0.0, str(error), "")
         return Run.of(failed, rows)
-    env = {key: value for key, value in context.env.items() if key not in _UNSET} | added
+    env = {key: value for key, value in context.env.items() if key not in UNSET} | added
     result = run_process(
         [program, "--yaml", file, "--device", str(context.ordinal)],
         env=env,
