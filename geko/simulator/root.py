@@ -1,0 +1,214 @@
+"""Lay out a simulated hipBLASLt root: a folder that looks built and whose programs are the stand-ins."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from geko.errors import InputError, MissingFileError
+from geko.simulator.config import FILE, Config
+from geko.simulator.create_cli import condense_folder
+from geko.simulator.devices import DEVICES
+from geko.simulator.library import dump_tables, match_table
+from geko.simulator.probe_cli import TOOLS
+
+LOGIC = "library/src/amd_detail/rocblaslt/src/Tensile/Logic/asm_full"
+BENCH = "build/release/clients/hipblaslt-bench"
+CREATE = "tensilelite/Tensile/bin/TensileCreateLibrary"
+MATCH_TABLE = "build/release/device-library/MatchTable.yaml"
+_FORM = 1
+
+
+def example_library() -> Path:
+    """Folder of the example library: in the checkout, or in the installed package.
+
+    Raises:
+        MissingFileError: neither is there.
+    """
+    package = Path(__file__).resolve().parents[1]
+    for place in (package.parent / "examples" / "library", package / "_examples" / "library"):
+        if (place / "Equality").is_dir():
+            return place
+    raise MissingFileError(
+        "the example library is missing; give logic_dir", path=package / "_examples" / "library"
+    )
+
+
+def make_root(
+    dest: str | Path,
+    *,
+    arch: str = "gfx942",
+    logic_dir: str | Path | None = None,
+    seed: int = 0,
+    noise: float = 0.01,
+    drift: float = 0.0,
+    devices: int = 8,
+) -> Path:
+    """Make (or find) a simulated hipBLASLt root.
+
+    Equal arguments and library content give an equal tree, byte for byte, and the second call does nothing;
+    with other arguments the tree is made anew and moved into place in one step.
+
+    Args:
+        dest: folder to make; must not exist, or be a simulated root.
+        arch: ``gfx942``, ``gfx950`` or one of their CU-count variants.
+        logic_dir: library logic (``**/*.yaml``) of the stock library; None for the example library.
+        seed: of the model's residuals and noise: another seed is another machine.
+        noise: relative standard deviation of a measurement, 0 to 0.1.
+        drift: relative amplitude of slow clock changes, 0 to 0.1.
+        devices: number of GPUs, 1 to 64.
+
+    Returns:
+        ``dest`` as an absolute path.
+
+    Raises:
+        InputError: an unknown architecture, a figure out of range, logic that can't be used for ``arch``, or
+            a ``dest`` that holds something else.
+    """
+    root = Path(dest).absolute()
+    if arch not in DEVICES:
+        raise InputError(f"can't be simulated; known are {', '.join(DEVICES)}", value=arch)
+    for name, value in (("noise", noise), ("drift", drift)):
+        if not 0.0 <= value <= 0.1:
+            raise InputError(f"{name} must lie in [0, 0.1]", value=value)
+    if not 1 <= devices <= 64:
+        raise InputError("devices must lie in [1, 64]", value=devices)
+    source = Path(logic_dir).absolute() if logic_dir is not None else example_library()
+    files = _logic_files(source)
+    yaml_path = _yaml_path()
+    identity = {
+        "form": _FORM,
+        "arch": arch,
+        "seed": seed,
+        "noise": noise,
+        "drift": drift,
+        "devices": devices,
+        "logic": [(str(p.relative_to(source)), hashlib.sha256(p.read_bytes()).hexdigest()) for p in files],
+    }
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    # Where Python and the package lie is written into the programs, but is no property of the machine.
+    program = f"{sys.executable}\0{Path(__file__).resolve().parent}\0{root}\0{yaml_path}"
+    stamp = hashlib.sha256(f"{digest}\0{program}".encode()).hexdigest()
+    with _locked(root):
+        if root.exists():
+            if not (root / FILE).is_file():
+                if any(root.iterdir()) if root.is_dir() else True:
+                    raise InputError("exists and is not a simulated root; choose another folder", path=root)
+            elif (root / ".stamp").is_file() and (root / ".stamp").read_text(encoding="utf-8") == stamp:
+                return root
+        fresh = Path(tempfile.mkdtemp(prefix=f".{root.name}.", dir=root.parent))
+        try:
+            config = Config(root, arch, seed, noise, drift, devices, digest, yaml_path)
+            _fill(fresh, config, source, files)
+            (fresh / ".stamp").write_text(stamp, encoding="utf-8")
+            fresh.chmod(0o755)
+            _swap(fresh, root)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+    return root
+
+
+def is_simulated(root: str | Path) -> bool:
+    """Whether a hipBLASLt root is one of :func:`make_root`."""
+    return (Path(root) / FILE).is_file()
+
+
+def load_config(root: str | Path) -> Config:
+    """Settings of a simulated root."""
+    return Config.load(Path(root))
+
+
+def probe_path(root: str | Path) -> str:
+    """Value for ``PATH`` under which the environment probe finds the stand-ins first."""
+    return f"{Path(root) / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+
+
+def _logic_files(source: Path) -> list[Path]:
+    if not source.is_dir():
+        raise MissingFileError("no such folder of library logic", path=source)
+    files = sorted(p for p in source.rglob("*.yaml") if p.name != "MatchTable.yaml")
+    if not files:
+        raise MissingFileError("no library logic (*.yaml) below this folder", path=source)
+    return files
+
+
+def _yaml_path() -> str | None:
+    import yaml
+
+    return str(Path(yaml.__file__).resolve().parents[1]) if yaml.__file__ else None
+
+
+@contextlib.contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    root.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(root.parent / f".{root.name}.lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _swap(fresh: Path, root: Path) -> None:
+    """Move a finished tree into place; the old one is put aside first and then removed."""
+    if root.exists():
+        old = Path(tempfile.mkdtemp(prefix=f".{root.name}.old.", dir=root.parent))
+        root.rename(old / "root")
+        fresh.rename(root)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        fresh.rename(root)
+
+
+def _fill(tree: Path, config: Config, source: Path, files: list[Path]) -> None:
+    logic = tree / LOGIC
+    for path in files:
+        where = _logic_place(path.relative_to(source), path)
+        (logic / where).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, logic / where)
+    gfx = config.device.arch
+    tables, entries = condense_folder(logic, gfx)
+    if not tables:
+        raise InputError(f"holds no library logic for {gfx}; give logic_dir or another arch", path=source)
+    # Paths as they will be once the tree has been moved into place.
+    final = [(str(config.root / Path(path).relative_to(tree)), local) for path, local in entries]
+    for table in tables:
+        table["source"] = str(Path(table["source"]).relative_to(tree))
+    library = tree / "build/release/Tensile/library" / gfx
+    library.mkdir(parents=True)
+    (library / f"TensileLibrary_lazy_{gfx}.dat").write_bytes(dump_tables(tables, gfx))
+    table_file = tree / MATCH_TABLE
+    table_file.parent.mkdir(parents=True)
+    table_file.write_text(match_table(final), encoding="utf-8")
+    (tree / FILE).write_text(config.text(), encoding="utf-8")
+    for place in (BENCH, CREATE):
+        _program(tree / place, config.root, Path(place).name)
+    for tool in TOOLS:
+        _program(tree / "bin" / tool, config.root, tool)
+
+
+def _logic_place(relative: Path, path: Path) -> Path:
+    """Place in the logic tree: ``<schedule>/<library type>/<file>``, which is the file name's first word."""
+    schedule = path.name.split("_Cijk", 1)[0]
+    folder = relative.parent if relative.parent != Path() else Path("Equality")
+    return folder / path.name if folder.parts[0] == schedule else Path(schedule) / folder / path.name
+
+
+def _program(path: Path, root: Path, tool: str) -> None:
+    launcher = Path(__file__).resolve().with_name("_launch.py")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    words = [sys.executable, "-I", "-S", str(launcher), str(root), tool]
+    path.write_text(
+        f'#!/bin/sh\n# Simulated {tool}: a stand-in without a GPU.\nexec {shlex.join(words)} "$@"\n',
+        encoding="utf-8",
+    )
+    path.chmod(0o755)
