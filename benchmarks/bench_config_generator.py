@@ -45,7 +45,8 @@ def main() -> None:
                 text = render(config)
             times.append(time.perf_counter() - start)
         print(
-            f"one 4096^3 config, {backend}: first {times[0]:.3f} s, then {min(times[1:]):.3f} s, {len(text):,} bytes"
+            f"one 4096^3 config, {backend}: first {times[0]:.3f} s, then {min(times[1:]):.3f} s, "
+            f"{len(text):,} bytes"
         )
     grid = [list(size) for size in load_requests({**BASE, "SIZE_OPTION": 1}, environ={})[0].sizes][
         :: options.every
@@ -60,7 +61,8 @@ def main() -> None:
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         print(
-            f"grid, {backend}: {len(report.configs)} configs, {len(report.dropped)} dropped, {seconds:.1f} s, "
+            f"grid, {backend}: {len(report.configs)} configs, {len(report.dropped)} dropped, "
+            f"{seconds:.1f} s, "
             f"{volume / 2**20:.0f} MiB written, peak {own:.0f} MiB + {child:.0f} MiB per worker"
         )
 

@@ -27,7 +27,7 @@ def explain(query: TileQuery) -> pl.DataFrame:
     """Every candidate of a GEMM with its verdict.
 
     Returns:
-        Frame with :data:`MI_COLUMNS`, ``mt0``, ``mt1``, ``chosen``, ``rank`` (0 is the best; null when not chosen),
+        Frame with :data:`MI_COLUMNS`, ``mt0``, ``mt1``, ``chosen``, ``rank`` (0 the best, else null),
         ``gsu``, ``lsu``, ``gran`` of the best record, and ``reason`` (empty when chosen).
 
     Raises:

@@ -25,7 +25,7 @@ BASE: dict[str, Any] = {
 
 
 def request_for(size: list[int], rules: str = "original", **keys: Any) -> Request:
-    (request,) = load_requests({**BASE, "Sizes": [size], **keys}, rules=rules, environ={})  # type: ignore[arg-type]  # noqa: E501
+    (request,) = load_requests({**BASE, "Sizes": [size], **keys}, rules=rules, environ={})  # type: ignore[arg-type]
     return request
 
 
