@@ -117,8 +117,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.faults = faults.Faults(self.config.root, "hipblaslt-bench", self.physical)
-        noise = os.environ.get("GEKO_SIM_NOISE")
-        self.noise = float(noise) if noise else self.config.noise
+        self.noise = self.config.noise
         self.occurrence: dict[str, int] = {}
 
     def columns(self, args: Arguments) -> output.Columns:

@@ -23,25 +23,6 @@ _REQUIRED_TYPE = ("DataType", "DestDataType", "ComputeDataType", "TransposeA", "
 _REQUIRED_SOLUTION = ("SolutionIndex", "MacroTile0", "MacroTile1", "DepthU", "GlobalSplitU", "ISA")
 
 
-def load_yaml(path: Path, yaml_path: str | None = None) -> Any:
-    """Load a YAML file with the C loader.
-
-    Raises:
-        InputError: it is missing or not YAML.
-    """
-    if yaml_path is not None and yaml_path not in sys.path:
-        sys.path.append(yaml_path)
-    import yaml
-
-    try:
-        with path.open("rb") as handle:
-            return yaml.load(handle, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", path=path) from None
-    except yaml.YAMLError as error:
-        raise InputError(f"not YAML: {error}", path=path) from None
-
-
 def check_logic(logic: Any, path: Path) -> None:
     """Check list-form library logic.
 
@@ -123,10 +104,15 @@ def condense_folder(
     Returns:
         The condensed tables, and (logic file, local index) for each global solution index.
     """
+    if yaml_path is not None and yaml_path not in sys.path:
+        sys.path.append(yaml_path)
+    from geko.library import logic_yaml
+
+    reader = logic_yaml.LogicReader("tensile")
     tables: list[dict[str, Any]] = []
     entries: list[tuple[str, int]] = []
     for path in sorted([*folder.rglob("*.yaml"), *folder.rglob("*.yml")]):
-        logic = load_yaml(path, yaml_path)
+        logic = logic_yaml.read_with(reader, logic_yaml.read_bytes(path), path)
         if isinstance(logic, Mapping):
             continue  # dict-form logic and other settings files: not of this version
         check_logic(logic, path)

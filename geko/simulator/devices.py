@@ -1,8 +1,8 @@
 """Published figures of the GPUs that the simulator stands in for.
 
 Sources: the AMD Instinct MI300X, MI300A and MI350X data sheets (compute units, peak engine clock, memory size
-and bandwidth, peak matrix TFLOPS) and the CDNA 3 and CDNA 4 white papers (matrix FLOP per clock and CU, Infinity
-Cache size and bandwidth, LDS per CU). Peak rate = CUs × FLOP/clock/CU × clock, for example
+and bandwidth, peak matrix TFLOPS) and the CDNA 3 and CDNA 4 white papers (matrix FLOP per clock and CU,
+Infinity Cache size and bandwidth, LDS per CU). Peak rate = CUs × FLOP/clock/CU × clock, for example
 304 × 2048 × 2.1 GHz = 1307 TFLOPS for bf16 on MI300X. The names of CU-count variants are those of
 hipBLASLt's logic folders; their bandwidths are the full GPU's times the share of dies, unless published.
 """

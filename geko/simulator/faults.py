@@ -2,7 +2,7 @@
 
 A list of rules comes from ``GEKO_SIM_FAULTS`` (the text itself, or ``@file``) or, when that is unset, from
 ``faults.txt`` or ``faults.json`` in the root. Text form: rules separated by ``;`` or line ends, each
-``kind[:key=value,key=value]``; JSON form: a list of ``{"kind": …, key: value}``. docs/simulator.md lists them.
+``kind[:key=value,key=value]``; JSON form: a list of ``{"kind": …, key: value}``. See docs/simulator.md.
 """
 
 from __future__ import annotations

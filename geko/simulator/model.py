@@ -2,8 +2,8 @@
 
     t = launch + max(compute, memory) + 0.15 min(compute, memory) + split-K reduction, × epilogue × residual
 
-with compute from wave and tile quantisation of the macro tiles over the CUs. All results are *simulated*: they
-rank kernels plausibly, they don't predict a real GPU.
+with compute from wave and tile quantisation of the macro tiles over the CUs. All results are *simulated*:
+they rank kernels plausibly, they don't predict a real GPU.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ HBM_EFFICIENCY = 0.82  # of the peak bandwidth, by a streaming kernel
 MALL_EFFICIENCY = 0.60
 LDS_BYTES_PER_CLOCK = 128
 L2_BYTES_PER_CLOCK = 56  # one CU's share of its XCD's L2
-LATENCY_CLOCKS = 1500  # HBM read under load
+LATENCY_CLOCKS = 1300  # HBM read under load
 BARRIER_CLOCKS = 36  # synchronisation of one main-loop iteration
 SINGLE_LDS_CLOCKS = 44  # second barrier of a loop with one LDS buffer
 PROLOGUE_CLOCKS = 2600  # argument load, first tiles, first wait
-RESIDUAL_SIGMA = 0.03  # what the terms above don't know
+RESIDUAL_SIGMA = 0.015  # what the terms above don't know
 THROTTLE = 0.30  # share of the clock lost at full matrix load
 
 

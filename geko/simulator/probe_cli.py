@@ -77,13 +77,17 @@ def rocminfo(config: Config) -> str:
             ("Device Type", "GPU"),
             ("Chip ID", f"{int(device.pci_id, 16)}({device.pci_id})"),
             ("Max Clock Freq. (MHz)", device.sclk_mhz),
-            ("BDFID", 1280 + 256 * index),
+            ("BDFID", _bus(index) << 8),
             ("Compute Unit", device.cus),
             ("SIMDs per CU", 4),
             ("Wavefront Size", "64(0x40)"),
             ("Num XCC", device.xccs),
         ]
         text += _agent(index + 2, rows)
+        size = int(device.memory_gb * 1e9) // 1024
+        text += "  Pool Info:               \n    Pool 1                   \n"
+        text += "      Segment:                 GLOBAL; FLAGS: COARSE GRAINED      \n"
+        text += f"      Size:                    {size}({size:#x}) KB\n"
         text += "  ISA Info:                \n    ISA 1                    \n"
         text += f"      Name:                    amdgcn-amd-amdhsa--{device.target}\n"
     return text + "*** Done ***             \n"
@@ -133,8 +137,12 @@ def amd_smi(config: Config, argv: Sequence[str]) -> str | None:
     return "\n".join(_plain(gpu) for gpu in gpus)
 
 
+def _bus(index: int) -> int:
+    return 5 + 3 * index
+
+
 def _bdf(index: int) -> str:
-    return f"0000:{5 + 16 * index:02x}:00.0"
+    return f"0000:{_bus(index):02x}:00.0"
 
 
 def _listed(config: Config, device: Device, index: int) -> dict[str, Any]:

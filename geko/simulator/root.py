@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from geko.errors import InputError, MissingFileError
-from geko.simulator.config import FILE, Config
+from geko.simulator.config import DRIVER_VERSION, FILE, ROCM_VERSION, Config
 from geko.simulator.create_cli import condense_folder
 from geko.simulator.devices import DEVICES
 from geko.simulator.library import dump_tables, match_table
@@ -25,7 +25,7 @@ LOGIC = "library/src/amd_detail/rocblaslt/src/Tensile/Logic/asm_full"
 BENCH = "build/release/clients/hipblaslt-bench"
 CREATE = "tensilelite/Tensile/bin/TensileCreateLibrary"
 MATCH_TABLE = "build/release/device-library/MatchTable.yaml"
-_FORM = 1
+_FORM = 1  # to be raised when the same inputs come to give other times
 
 
 def example_library() -> Path:
@@ -194,6 +194,11 @@ def _fill(tree: Path, config: Config, source: Path, files: list[Path]) -> None:
         _program(tree / place, config.root, Path(place).name)
     for tool in TOOLS:
         _program(tree / "bin" / tool, config.root, tool)
+        _program(tree / "rocm/bin" / tool, config.root, tool)
+    installed = tree / "rocm/.info"
+    installed.mkdir()
+    (installed / "version").write_text(f"{ROCM_VERSION}\n", encoding="utf-8")
+    (installed / "driver").write_text(f"{DRIVER_VERSION}\n", encoding="utf-8")
 
 
 def _logic_place(relative: Path, path: Path) -> Path:
