@@ -9,7 +9,9 @@ log.dump(bench_rows, "bench.yaml")
 from __future__ import annotations
 
 import copy
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
 _DEFAULTS = {"call_count": 1, "function": "matmul", "scaleA": 0, "scaleB": 0, "batch_count": 1}
 # Arguments of hipblaslt-bench whose names differ from the log's.
 _BENCH_NAMES = {"swizzleA": "swizzle_a", "swizzleB": "swizzle_b"}
+
+
+# Texts that need no quotes in YAML, less the words that YAML reads as something else.
+_PLAIN = re.compile(r"[A-Za-z_/][\w./-]*")
+_WORDS = frozenset(("true", "false", "yes", "no", "on", "off", "null"))
 
 
 class _TypeUsageError(UsageError, TypeError):
@@ -283,10 +290,6 @@ def _scalar(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     text = str(value)
-    import yaml
-
-    return (
-        str(yaml.safe_dump(text, default_flow_style=True, width=1 << 20))
-        .removesuffix("\n")
-        .removesuffix("\n...")
-    )
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    return json.dumps(text, ensure_ascii=False) if "\n" in text else "'" + text.replace("'", "''") + "'"

@@ -39,7 +39,10 @@ _FILE = "the command names a YAML file and no sizes: ingest that file"
 
 def has_command(head: bytes, program: str) -> bool:
     """Whether a command line of the program with options stands in the text."""
-    return re.search(rb"^(?!\s*#)[^\n]*" + program.encode() + rb"[ \t]+-", head, re.MULTILINE) is not None
+    return (
+        re.search(rb"^(?!\s*#)[^\n]*" + program.encode() + rb"[ \t\\]*\r?\n?[ \t]+-[-\w]", head, re.MULTILINE)
+        is not None
+    )
 
 
 def parse_command_log(

@@ -22,6 +22,8 @@ from geko.errors import MissingFileError
 _CHUNK = 32 << 20
 #: Distinct lines are handed on when they hold this many bytes, so that memory stays bounded.
 _BATCH = 64 << 20
+#: Below this many lines folding costs nothing.
+_ALWAYS_FOLDED = 20_000
 _NEWLINE = pa.scalar(10, pa.uint8())
 _ONE = pa.scalar(1, pa.uint64())
 
@@ -119,13 +121,12 @@ class DistinctLines:
         """Distinct lines chunk by chunk: bytes, counts, 1-based first line numbers."""
         newlines = 0
         open_line = b""
-        for number, chunk in enumerate(_chunks(self.path, size)):
+        for chunk in _chunks(self.path, size):
             if chunk.n_newlines == 0:
                 open_line += chunk.head
                 continue
             whole = open_line + chunk.head
-            if number or whole:
-                yield _single(whole, newlines + 1)
+            yield _single(whole, newlines + 1)
             if len(chunk.lines):
                 # The line that ends in `head` is number `newlines + 1`; the complete ones follow it.
                 yield chunk.lines, chunk.counts, pc.add(chunk.first, newlines + 2)
@@ -230,7 +231,8 @@ def _merged(parts: list[tuple[pa.Array, pa.Array, pa.Array]]) -> LineBatch:
     lines = pa.concat_arrays([part[0] for part in parts]) if len(parts) > 1 else parts[0][0]
     counts = pa.concat_arrays([part[1] for part in parts])
     first = pa.concat_arrays([part[2] for part in parts])
-    if len(parts) > 1 and pc.sum(counts).as_py() > 1.01 * len(lines):
+    few = len(lines) < _ALWAYS_FOLDED or pc.sum(counts).as_py() > 1.01 * len(lines)
+    if len(parts) > 1 and few:
         coded = lines.dictionary_encode()
         table = pa.table({"code": coded.indices, "n": counts, "first": first})
         groups = table.group_by("code", use_threads=False).aggregate([("n", "sum"), ("first", "min")])
