@@ -120,7 +120,9 @@ class RunOptions:
             if count < least:
                 raise UsageError(f"{name} must be at least {least}, not {count}")
         if self.devices is None and self.simulate is None:
-            raise UsageError("--devices is required: which GPUs may be used, such as -d 0,1 or -d 0-7 or -d all")
+            raise UsageError(
+                "--devices is required: which GPUs may be used, such as -d 0,1 or -d 0-7 or -d all"
+            )
 
     def kept_in_run(self, kind: str) -> dict[str, Any]:
         """The options that are stored with a run and make part of its identity."""

@@ -1,0 +1,67 @@
+"""The last lines of a run: what was won, where things are, and the exact next commands."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from geko.runs.setup import Ground
+    from geko.warehouse import Warehouse
+
+
+def closing_lines(warehouse: Warehouse, run_id: str, kind: str, ground: Ground, workdir: Path) -> list[str]:
+    """Lines for the end of a run."""
+    word = "simulated" if ground.simulated else "measured"
+    lines = []
+    if kind == "search":
+        metrics = json.loads(warehouse.query("export/metrics", run_id=run_id)["document"][0].as_py())
+        lines += _uplift_lines(metrics, word)
+        if metrics["counts"]["n_kept"]:
+            lines += _next_commands(ground, workdir)
+    lines.append(f"Run {run_id[:8]} ({word} times) is in {warehouse.path}; files are in {workdir}")
+    return lines
+
+
+def _uplift_lines(metrics: dict[str, dict[str, float]], word: str) -> list[str]:
+    n_kept = metrics["counts"]["n_kept"]
+    if not n_kept:
+        return ["No kernels improve over the base library"]
+    kept, whole = metrics["uplift_kept"], metrics["e2e"]
+    lines = [
+        f"Average GEMM uplift of {kept['mean_uplift_pct']:.4f}% (geomean {kept['geomean_uplift_pct']:.4f}%) "
+        f"for a total of {n_kept} kept GEMMs ({word})"
+    ]
+    if whole.get("e2e_speedup"):
+        lines.append(
+            f"The workload's GEMM time falls by {whole['e2e_uplift_pct']:.2f}%, "
+            f"a speed-up of {whole['e2e_speedup']:.4f} ({word}); "
+            f"kept GEMMs cover {whole['coverage_pct']:.1f}% of it"
+        )
+    return lines
+
+
+def _next_commands(ground: Ground, workdir: Path) -> list[str]:
+    from geko.domain.arch import get_arch
+
+    root = ground.root.path
+    schedule = get_arch(ground.arch).schedule_name
+    base = (
+        ground.root.logic_dir(schedule)
+        or root / "library/src/amd_detail/rocblaslt/src/Tensile/Logic/asm_full" / schedule
+    )
+    logic = ground.root.logic_dir(schedule, "Equality") or base / "Equality"
+    merge = shlex.join(
+        [
+            str(root / "tensilelite/Tensile/bin/TensileMergeLibrary"), "--no_eff", "--force_merge", "True",
+            str(logic), str(workdir / "final_libs"), str(logic),
+        ]
+    )  # fmt: skip
+    return [
+        f"Kept solutions are in {workdir / 'final_libs'}. Next:",
+        f"  1. merge:    {merge}",
+        f"  2. rebuild:  cd {shlex.quote(str(root))} && invoke build --clients --architecture {ground.arch}",
+        f"  3. verify:   geko bench --workload-log {shlex.quote(str(workdir))}/*.yaml -d 0",
+    ]

@@ -1,0 +1,65 @@
+"""The result tables of a run as CSV and JSON, under the original's names and columns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from geko.export.record import record_files
+from geko.fsio import write_text_atomic
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from geko.warehouse import Warehouse
+
+#: Columns that only runs with ``--bench-freq`` have.
+_CLOCKS = ("lowest_avg_freq", "avg_MCLK")
+_TABLES = {
+    "summary": ".",
+    "gemms": ".",
+    "winners": ".",
+    "raw_results": "results",
+    "final_results": "results",
+    "dashboard": "results",
+}
+_FILE_NAMES = {"dashboard": "dashboard_data.csv"}
+
+
+def csv_text(rows: pa.Table) -> str:
+    """Rows as CSV with a header line; floats in their shortest exact form, nulls empty."""
+    import polars as pl
+
+    frame = pl.DataFrame(rows)
+    empty = [name for name in _CLOCKS if name in frame.columns and frame[name].null_count() == frame.height]
+    return frame.drop(empty).write_csv()
+
+
+def export_tables(warehouse: Warehouse, run_id: str, folder: Path, *, flat: bool = False) -> list[Path]:
+    """Write the tables of a run.
+
+    Args:
+        warehouse: where the run is.
+        run_id: the run.
+        folder: where to.
+        flat: all into the folder itself; otherwise results go into ``results/``.
+
+    Returns:
+        The files: ``summary.csv``, ``gemms.csv``; for a search also ``winners.csv``, ``raw_results.csv``,
+        ``final_results.csv``, ``dashboard_data.csv`` and ``metrics.json``.
+    """
+    run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
+    written: list[tuple[str, Path]] = []
+    for name, place in _TABLES.items():
+        if run["kind"] == "bench" and name not in ("summary", "gemms"):
+            continue
+        path = folder / ("." if flat else place) / _FILE_NAMES.get(name, f"{name}.csv")
+        write_text_atomic(path, csv_text(warehouse.query(f"export/{name}", run_id=run_id)))
+        written.append((name, path))
+    if run["kind"] != "bench":
+        path = folder / ("." if flat else "results") / "metrics.json"
+        document = warehouse.query("export/metrics", run_id=run_id)["document"][0].as_py()
+        write_text_atomic(path, json.dumps(json.loads(document), indent=2) + "\n")
+        written.append(("metrics", path))
+    return record_files(warehouse, run_id, run["simulated"], written)

@@ -1,0 +1,76 @@
+"""The working directory of a run in the layout that people know; all of it is export, nothing reads it back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geko.export.bench_files import export_job_files, export_replay
+from geko.export.logic import export_logic
+from geko.export.record import record_files
+from geko.export.tables import export_tables
+from geko.fsio import write_text_atomic
+
+if TYPE_CHECKING:
+    from geko.runs.setup import Library
+    from geko.warehouse import Warehouse
+
+
+def export_workdir(
+    warehouse: Warehouse, run_id: str, folder: Path, reference: Library | None = None
+) -> list[Path]:
+    """Write everything that a run has to show.
+
+    Args:
+        warehouse: where the run is.
+        run_id: the run.
+        folder: where to.
+        reference: its reference library, where it is known.
+
+    Returns:
+        The files: tables, the replayable benchmark and its output, the programs' inputs and outputs, ``final_libs/``,
+        ``failed_jobs.log`` and ``run_state.json``.
+    """
+    run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
+    paths = export_tables(warehouse, run_id, folder)
+    written = export_replay(warehouse, run_id, folder, run["label"], "baseline")
+    if run["kind"] == "search":
+        written += export_job_files(warehouse, run_id, folder / "search", "screen", "screen")
+        written += export_job_files(warehouse, run_id, folder / "benchmarks", "compare", "compare", "_bench")
+        written += export_job_files(warehouse, run_id, folder / "benchmarks", "verify", "verify", "_verify")
+        if run["tuned_library_id"] is not None or (folder / "final_libs").is_dir():
+            paths += export_logic(warehouse, run_id, folder / "final_libs", reference)
+    failed = warehouse.query("export/failed_jobs", run_id=run_id)["line"].to_pylist()
+    if failed:
+        write_text_atomic(folder / "failed_jobs.log", "".join(f"{line}\n" for line in failed))
+        written.append(("failed-jobs", folder / "failed_jobs.log"))
+    else:
+        (folder / "failed_jobs.log").unlink(missing_ok=True)
+    write_text_atomic(folder / "run_state.json", _run_state(run))
+    written.append(("run-state", folder / "run_state.json"))
+    return paths + record_files(warehouse, run_id, run["simulated"], written)
+
+
+def _run_state(run: dict[str, Any]) -> str:
+    source = str(json.loads(run["options"]).get("input", ""))
+    path = Path(source)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest() if source and path.is_file() else None
+    finished = run["state"] == "finished"
+    state = {
+        "input_sha256": digest,
+        "input_path": source,
+        "created_at": _iso(run["started_at"]),
+        "last_modified": _iso(run["ended_at"] or run["started_at"]),
+        "configured": finished,
+        "optimized": finished and run["kind"] != "bench",
+        "run_id": run["run_id"],
+        "simulated": run["simulated"],
+    }
+    return json.dumps(state, indent=4) + "\n"
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat()

@@ -1,0 +1,419 @@
+"""The runs that people start: ``bench`` and ``search``.
+
+A run plans its jobs with the statements of ``sql/queries/run``, waits for the runners, and lets the views of ``sql/views``
+decide. Everything it does is keyed by content: the same command again goes on where it stopped, and a finished one
+schedules nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geko.domain.identity import canonical_json, content_id
+from geko.errors import GekoError, Interrupted, RunFailedError, UsageError
+from geko.log import logger
+from geko.runs import protocols
+from geko.runs.options import RunOptions, Source
+from geko.runs.source import LoadedWorkload, load_source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from geko.domain.protocol import Protocol
+    from geko.runs.setup import Ground, Library
+    from geko.runs.stages import Stages
+    from geko.warehouse import Warehouse
+
+_EXPECTED_CANDIDATES = 200
+_CHUNK = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run came to.
+
+    Attributes:
+        run_id: row of table ``run``.
+        state: ``finished``, ``failed`` or ``interrupted``.
+        workdir: folder of its files; None where none were asked for.
+        table: the rows to show at its end.
+        lines: closing lines: what was won, where things are, what to do next.
+        exit_code: for the command line.
+        n_scheduled: jobs that were new.
+    """
+
+    run_id: str
+    state: str
+    workdir: Path | None
+    table: pa.Table
+    lines: list[str] = field(default_factory=list)
+    exit_code: int = 0
+    n_scheduled: int = 0
+
+
+def run_bench(
+    db: str | Path | None,
+    source: Source,
+    options: RunOptions,
+    *,
+    anchor: Path | None = None,
+    verbose: int = 1,
+) -> RunResult:
+    """Time the library's own choice for every problem of a workload.
+
+    Args:
+        db: warehouse file; None for ``$GEKO_DB``, else ``./geko.duckdb``.
+        source: where the problems come from.
+        options: options of the run.
+        anchor: file whose ancestors may be the hipBLASLt checkout.
+        verbose: 0 shows no progress.
+    """
+    return _Run(db, "bench", source, options, anchor, verbose).execute()
+
+
+def run_search(
+    db: str | Path | None,
+    source: Source,
+    options: RunOptions,
+    *,
+    anchor: Path | None = None,
+    verbose: int = 1,
+) -> RunResult:
+    """Find the fastest existing solution for every important problem of a workload, build the library of them, compare it
+    with the reference, and export what was kept.
+
+    Args:
+        db: warehouse file; None for ``$GEKO_DB``, else ``./geko.duckdb``.
+        source: where the problems come from.
+        options: options of the run.
+        anchor: file whose ancestors may be the hipBLASLt checkout.
+        verbose: 0 shows no progress.
+    """
+    return _Run(db, "search", source, options, anchor, verbose).execute()
+
+
+@dataclass(slots=True)
+class _Run:
+    db: str | Path | None
+    kind: str
+    source: Source
+    options: RunOptions
+    anchor: Path | None
+    verbose: int
+    workdir: Path = field(init=False)
+
+    def execute(self) -> RunResult:
+        from geko.warehouse import Warehouse
+
+        with Warehouse.open(self.db) as warehouse:
+            arch = self.options.simulate.arch if self.options.simulate is not None else None
+            workload = load_source(warehouse, self.source, arch)
+            logger.info(
+                "workload %s: %d distinct GEMM(s), %d call(s)",
+                workload.name,
+                workload.n_problems,
+                workload.n_calls,
+            )
+            self.workdir = (self.options.workdir or new_workdir()).absolute()
+            self._check_workdir(warehouse, workload)
+            from geko.runs.setup import prepare_ground
+
+            ground = prepare_ground(warehouse, self.options, self.workdir, self.anchor)
+            run_id = self._start(warehouse, workload, ground)
+            try:
+                with _stop_signals() as stop_requested:
+                    stages = self._stages(warehouse, run_id, ground, stop_requested)
+                    try:
+                        return self._stages_of_kind(warehouse, run_id, workload, ground, stages)
+                    finally:
+                        stages.pool.stop()
+            except (Interrupted, KeyboardInterrupt):
+                self._end(warehouse, run_id, "interrupted", {})
+                raise Interrupted(
+                    "interrupted; all results so far are kept, and the same command goes on where it stopped"
+                ) from None
+            except GekoError as error:
+                self._end(warehouse, run_id, "failed", {"error": str(error)})
+                raise
+
+    def _check_workdir(self, warehouse: Warehouse, workload: LoadedWorkload) -> None:
+        rows = warehouse.query(
+            "run/workdir_runs", workdir=str(self.workdir), workload_id=workload.workload_id
+        )
+        others = rows["name"].to_pylist()
+        if others:
+            raise UsageError(
+                f"{self.workdir} belongs to workload {others[0]!r}; give another --workdir, or the same input"
+            )
+
+    def _start(self, warehouse: Warehouse, workload: LoadedWorkload, ground: Ground) -> str:
+        from geko.warehouse import Statement
+
+        kept = self.options.kept_in_run(self.kind)
+        run_id = content_id(
+            "run",
+            {
+                "kind": self.kind, "workload": workload.digest, "environment": ground.environment_id,
+                "library": ground.reference.library_id, "options": canonical_json(kept),
+            },
+        )  # fmt: skip
+        warehouse.apply(
+            Statement(
+                "run/put_run",
+                {
+                    "run_id": run_id, "kind": self.kind, "label": workload.stem, "stage": "baseline",
+                    "simulated": ground.simulated, "workload_id": workload.workload_id,
+                    "environment_id": ground.environment_id, "library_id": ground.reference.library_id,
+                    "options": canonical_json({**kept, "input": str(workload.input_path or workload.name)}),
+                    "workdir": str(self.workdir), "pid": os.getpid(), "host": socket.gethostname(), "now": warehouse.now(),
+                },
+            ),
+            Statement("run/put_run_problems", {"run_id": run_id, "workload_id": workload.workload_id}),
+        )  # fmt: skip
+        logger.info(
+            "run %s in %s (%s)", run_id[:8], warehouse.path, "simulated" if ground.simulated else "measured"
+        )
+        return run_id
+
+    def _stages(self, warehouse: Warehouse, run_id: str, ground: Ground, stop_requested: Any) -> Stages:
+        from geko.runners.pool import RunnerPool
+        from geko.runs.stages import Stages
+
+        scratch = Path(tempfile.gettempdir()) / f"geko-{os.getuid()}" / run_id[:13]
+        pool = RunnerPool(
+            warehouse.path, ground.slots, scratch, simulated=ground.simulated,
+            stall_s=self.options.stall_timeout or None, verbose=self.verbose,
+        )  # fmt: skip
+        return Stages(
+            warehouse, run_id, pool, warehouse.now(), self.options.abort_after, self.verbose, stop_requested
+        )
+
+    def _stages_of_kind(
+        self, warehouse: Warehouse, run_id: str, workload: LoadedWorkload, ground: Ground, stages: Stages
+    ) -> RunResult:
+        if self.kind == "bench":
+            return self._bench(warehouse, run_id, workload, ground, stages)
+        return self._search(warehouse, run_id, workload, ground, stages)
+
+    def _bench(
+        self, warehouse: Warehouse, run_id: str, workload: LoadedWorkload, ground: Ground, stages: Stages
+    ) -> RunResult:
+        options = self.options
+        self._baseline(warehouse, ground, stages, protocols.probe(options), "probe", None)
+        self._baseline(
+            warehouse,
+            ground,
+            stages,
+            protocols.timed_baseline(options),
+            "benchmark",
+            options.benchmark_duration,
+        )
+        self._require_baseline(warehouse, run_id)
+        self._keep(warehouse, run_id)
+        return self._finish(warehouse, run_id, ground, stages, "run/bench", "export/bench_table")
+
+    def _search(
+        self, warehouse: Warehouse, run_id: str, workload: LoadedWorkload, ground: Ground, stages: Stages
+    ) -> RunResult:
+        options = self.options
+        self._baseline(warehouse, ground, stages, protocols.baseline(options), "baseline", None)
+        self._require_baseline(warehouse, run_id)
+        n_kept = self._keep(warehouse, run_id)
+        if not n_kept:
+            logger.warning(
+                "no GEMM reaches --keep-thr %g %% of the workload's time; nothing to search (lower --keep-thr)",
+                options.effective_keep_thr(self.kind),
+            )
+            return self._finish(warehouse, run_id, ground, stages, "search", "export/uplift_table")
+        screen = protocols.screen(options)
+        stages.run(
+            "search", "screen", "plan_screen",
+            self._plan(warehouse, ground, screen)
+            | {"duration_s": options.duration, "expected_candidates": _EXPECTED_CANDIDATES},
+        )  # fmt: skip
+        tuned = self._build(warehouse, run_id, ground)
+        if tuned is not None:
+            both = {
+                "tuned_library_id": tuned.library_id, "tuned_libpath": tuned.libpath,
+            }  # fmt: skip
+            compare = protocols.compare(options)
+            stages.run(
+                "compare", "compare", "plan_compare",
+                self._plan(warehouse, ground, compare) | both
+                | {"duration_s": options.compare_duration, "rounds": options.rounds, "chunk": _CHUNK},
+            )  # fmt: skip
+            if options.verify:
+                plan = self._plan(warehouse, ground, protocols.verify()) | both
+                for unused in ("library_id", "libpath", "iters", "cold_iters"):
+                    del plan[unused]
+                stages.run("verify", "verify", "plan_verify", plan)
+        return self._finish(warehouse, run_id, ground, stages, "search", "export/uplift_table")
+
+    def _plan(self, warehouse: Warehouse, ground: Ground, protocol: Protocol) -> dict[str, Any]:
+        import pyarrow as pa
+
+        from geko.warehouse import Statement
+
+        warehouse.apply(
+            Statement("ingest/put_protocol", {}, {"rows": pa.Table.from_pylist([protocol.row()])}),
+            repeatable=True,
+        )
+        env = {"HIPBLASLT_BENCH_FREQ": "true"} if self.options.bench_freq else {}
+        return {
+            "library_id": ground.reference.library_id, "libpath": ground.reference.libpath,
+            "protocol_id": protocol.protocol_id, "environment_id": ground.environment_id,
+            "priority": 0.0, "max_attempts": self.options.max_attempts, "timeout_s": self.options.job_timeout,
+            "root": str(ground.root.path), "settings": protocols.bench_settings(protocol), "env": canonical_json(env),
+            "iters": protocol.iters or protocols.ITERS, "cold_iters": protocol.cold_iters or protocols.COLD_ITERS,
+        }  # fmt: skip
+
+    def _baseline(
+        self,
+        warehouse: Warehouse,
+        ground: Ground,
+        stages: Stages,
+        protocol: Protocol,
+        stage: str,
+        duration: float | None,
+    ) -> None:
+        plan = self._plan(warehouse, ground, protocol)
+        if protocol.cold_iters is not None:
+            plan["cold_iters"] = protocol.cold_iters
+        stages.run(stage, "baseline", "plan_baseline", plan | {"duration_s": duration or 0.0})
+
+    def _require_baseline(self, warehouse: Warehouse, run_id: str) -> None:
+        table = warehouse.query("run/baseline_count", run_id=run_id).to_pylist()[0]
+        if not table["n_timed"]:
+            raise RunFailedError(
+                f"All benchmarks failed! None of the {table['n_problems']} GEMMs could be timed: "
+                f'{table["outcomes"] or "no outcome recorded"}; see `geko jobs list` and `geko sql "FROM job_attempt"`'
+            )
+        missing = table["n_problems"] - table["n_timed"]
+        if missing:
+            logger.warning(
+                "%d of %d GEMMs have no baseline: %s", missing, table["n_problems"], table["outcomes"]
+            )
+
+    def _keep(self, warehouse: Warehouse, run_id: str) -> int:
+        from geko.warehouse import Statement
+
+        threshold = self.options.effective_keep_thr(self.kind)
+        warehouse.apply(
+            Statement("run/keep_above", {"run_id": run_id, "keep_thr": threshold}), repeatable=True
+        )
+        row = warehouse.query("run/kept_count", run_id=run_id).to_pylist()[0]
+        logger.info(
+            "%d of %d GEMMs make at least %g %% of the time each (%.1f %% together)",
+            row["n_kept"], row["n_problems"], threshold, row["share_pct"] or 0.0,
+        )  # fmt: skip
+        return int(row["n_kept"])
+
+    def _build(self, warehouse: Warehouse, run_id: str, ground: Ground) -> Library | None:
+        """Build the library of all winners; None when there is no winner."""
+        from geko.export.logic import extract_library
+        from geko.library.build import create
+        from geko.runs.setup import know_library
+        from geko.warehouse import Statement
+
+        warehouse.apply(Statement("run/set_stage", {"run_id": run_id, "stage": "build"}), repeatable=True)
+        collection = extract_library(warehouse, run_id, ground.reference, kept_only=False)
+        if collection is None:
+            return None
+        libs = self.workdir / "libs"
+        _clear_yaml(libs)
+        collection.dump(libs)
+        build = create(ground.root.path, libs, self.workdir / "tensile")
+        tuned = know_library(
+            warehouse, build.code_dir, build.match_table, ground.arch, "search", libs, str(build.code_dir)
+        )
+        warehouse.apply(
+            Statement("run/set_tuned_library", {"run_id": run_id, "library_id": tuned.library_id}),
+            repeatable=True,
+        )
+        return tuned
+
+    def _finish(
+        self, warehouse: Warehouse, run_id: str, ground: Ground, stages: Stages, what: str, table: str
+    ) -> RunResult:
+        from geko.export.closing import closing_lines
+        from geko.export.workdir import export_workdir
+        from geko.warehouse import Statement
+
+        if self.kind == "search":
+            warehouse.apply(
+                Statement("run/clear_decision", {"run_id": run_id}),
+                Statement("run/decide", {"run_id": run_id, "now": warehouse.now()}),
+            )
+        rows = warehouse.query(table, run_id=run_id)
+        lines = closing_lines(warehouse, run_id, self.kind, ground, self.workdir)
+        self._end(warehouse, run_id, "finished", {"lines": lines, "n_scheduled": stages.n_scheduled})
+        export_workdir(warehouse, run_id, self.workdir, reference=ground.reference)
+        return RunResult(run_id, "finished", self.workdir, rows, lines, 0, stages.n_scheduled)
+
+    def _end(self, warehouse: Warehouse, run_id: str, state: str, summary: dict[str, Any]) -> None:
+        from geko.warehouse import Statement
+
+        warehouse.apply(
+            Statement(
+                "run/end_run",
+                {
+                    "run_id": run_id,
+                    "state": state,
+                    "summary": canonical_json(summary),
+                    "now": warehouse.now(),
+                },
+            ),
+            repeatable=True,
+        )
+
+
+def new_workdir(parent: Path | None = None, now: datetime | None = None) -> Path:
+    """Name of a new working directory: ``geko_<YYYYmmdd_HHMMSS_ffffff>``, with a number if that is taken."""
+    base = (parent or Path.cwd()) / (now or datetime.now()).strftime("geko_%Y%m%d_%H%M%S_%f")
+    path, number = base, 0
+    while path.exists():
+        number += 1
+        path = base.with_name(f"{base.name}_{number}")
+    return path
+
+
+def _clear_yaml(folder: Path) -> None:
+    for path in folder.glob("*.yaml"):
+        path.unlink()
+
+
+@contextmanager
+def _stop_signals() -> Iterator[Any]:
+    """Turn SIGINT and SIGTERM into a clean stop between two polls; the handlers are restored afterwards."""
+    stop = threading.Event()
+
+    def requested() -> None:
+        if stop.is_set():
+            raise Interrupted("stopped")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield requested
+        return
+
+    def handler(signum: int, _frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield requested
+        requested()
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

@@ -1,0 +1,100 @@
+"""From a source of problems to a workload in the warehouse."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from geko.domain.identity import content_id
+from geko.errors import InputError, UsageError
+from geko.log import logger
+
+if TYPE_CHECKING:
+    from geko.runs.options import Source
+    from geko.warehouse import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedWorkload:
+    """A workload that a run can stand on.
+
+    Attributes:
+        workload_id: row of table ``workload``.
+        name: its name.
+        stem: name for files that are made from it.
+        digest: hash of its problems and counts; files and order don't matter.
+        n_problems: distinct problems.
+        n_calls: calls in total.
+        input_path: the file it came from, where there is one.
+    """
+
+    workload_id: str
+    name: str
+    stem: str
+    digest: str
+    n_problems: int
+    n_calls: int
+    input_path: Path | None
+
+
+def load_source(warehouse: Warehouse, source: Source, arch: str | None = None) -> LoadedWorkload:
+    """Ingest what a source names, if it isn't known yet, and look at the workload that it makes.
+
+    Args:
+        warehouse: where to.
+        source: log files, a list, words of one GEMM, or the name of a workload.
+        arch: target for MX formats of lists and inline GEMMs.
+
+    Raises:
+        InputError: a file can't be read as a workload, or holds no usable GEMM.
+        UsageError: the named workload doesn't exist.
+    """
+    if source.kind == "workload":
+        name, stem, first = str(source.name), str(source.name), None
+    elif source.kind == "inline":
+        name, stem, first = _load_inline(warehouse, source.words, arch), "synthetic_workload", None
+    else:
+        name, stem, first = _load_files(warehouse, source)
+    workload_id = content_id("workload", name)
+    row = warehouse.query("run/workload_digest", workload_id=workload_id).to_pylist()[0]
+    if not row["n_problems"]:
+        if source.kind == "workload":
+            known = ", ".join(warehouse.query("run/workload_names")["name"].to_pylist()) or "none"
+            raise UsageError(f"there is no workload {name!r} in {warehouse.path}; known: {known}")
+        raise InputError("no GEMM was found in it", path=first or name)
+    return LoadedWorkload(workload_id, name, stem, row["digest"], row["n_problems"], row["n_calls"], first)
+
+
+def _load_inline(warehouse: Warehouse, words: tuple[str, ...], arch: str | None) -> str:
+    from geko.ingest.dispatch import ingest_rows
+    from geko.ingest.inline import inline_rows
+
+    name = f"inline {' '.join(words)}"
+    ingest_rows(warehouse, inline_rows(words, arch), origin=name, workload=name)
+    return name
+
+
+def _load_files(warehouse: Warehouse, source: Source) -> tuple[str, str, Path]:
+    from geko.ingest.dispatch import ingest
+    from geko.ingest.hashing import content_sha256
+
+    first = source.paths[0]
+    for path in source.paths:
+        if not path.is_file():
+            raise InputError("file not found", path=path)
+    hashes = sorted(content_sha256(path) for path in source.paths)
+    digest = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+    # The content is part of the name: another log under the same file name is another workload.
+    name = source.name or f"{first.stem}@{digest[:8]}"
+    for report in ingest(warehouse, source.paths, workload=name):
+        if report.state == "refused":
+            raise InputError(report.message, path=report.path)
+        if report.workload is None:
+            raise InputError(f"it holds no workload but {report.kind}", path=report.path)
+        if report.n_rejects:
+            logger.warning(
+                "%s: %d line(s) could not be read; see table ingest_reject", report.path, report.n_rejects
+            )
+    return name, first.stem, first
