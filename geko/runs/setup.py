@@ -153,9 +153,9 @@ def _reference(
                 "is no built library: it holds no TensileLibrary*.dat; build it with --custom-lib-src LOGIC_DIR",
                 path=options.custom_lib_dir,
             )
-        folder = library_path(options.custom_lib_dir)
+        custom = library_path(options.custom_lib_dir)
         table = _table_beside(options.custom_lib_dir)
-        return know_library(warehouse, folder, table, arch, "external", None, str(folder))
+        return know_library(warehouse, custom, table, arch, "external", None, str(custom))
     if options.custom_lib_src is not None:
         from geko.library.build import create
 
