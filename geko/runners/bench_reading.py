@@ -68,13 +68,14 @@ class Reading:
     usage_error: str | None
 
 
-def read_output(text: str, rows: Sequence[Mapping[str, Any]], *, ended: bool) -> Reading:
+def read_output(text: str, rows: Sequence[Mapping[str, Any]], *, ended: bool, well: bool) -> Reading:
     """Take an output apart.
 
     Args:
         text: what one process printed.
         rows: its input, in the client's names (:func:`geko.runners.bench_yaml.bench_row`).
         ended: it ran to its end, so that nothing is missing because it was killed.
+        well: its exit status was 0, so that the last row is complete, too.
     """
     output = parse_bench_text(text)
     row_of = match_blocks(output.blocks, rows)
@@ -87,7 +88,7 @@ def read_output(text: str, rows: Sequence[Mapping[str, Any]], *, ended: bool) ->
     last_seen = max(seen, default=-1)
     for at, reading in enumerate(readings):
         if reading.blocks is not None:
-            reading.complete = ended or at != last_seen or _is_complete(reading, rows[at])
+            reading.complete = well or at != last_seen or _is_complete(reading, rows[at])
     _explain(readings, output, row_of, first, ended)
     for at, reading in enumerate(readings):
         origin = first[at]

@@ -27,7 +27,11 @@ class Run:
     @classmethod
     def of(cls, result: ProcessResult, rows: tuple[dict[str, Any], ...]) -> Run:
         """Take the output of a process apart."""
-        return cls(result, rows, read_output(result.output, rows, ended=_by_itself(result)))
+        return cls(
+            result,
+            rows,
+            read_output(result.output, rows, ended=_by_itself(result), well=result.outcome == "ok"),
+        )
 
     @property
     def by_itself(self) -> bool:

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,7 @@ def read_machine(
     static = parse_smi(_output(machine, ["amd-smi", "static", "--json"], env))
     machine.smi = {_bdf_of(item): item for item in static if _bdf_of(item)}
     order = [_bdf_of(item) for item in static]
+    machine.agents = _with_smi_addresses(machine.agents, order)
     for at, item in enumerate(
         parse_smi(_output(machine, ["amd-smi", "metric", "--perf-level", "--json"], env))
     ):
@@ -96,6 +97,9 @@ def read_machine(
         if level and isinstance(gpu, int) and gpu < len(order):
             machine.perf_level[order[gpu]] = level.lower().removeprefix("amdsmi_dev_perf_level_")
     machine.rocm = _first_line(folder / ".info/version")
+    if machine.rocm is None:
+        versions = parse_smi(_output(machine, ["amd-smi", "version", "--json"], env))
+        machine.rocm = next((text for item in versions if (text := _text(item.get("rocm_version")))), None)
     machine.hip = last_line(_output(machine, ["hipconfig", "--version"], env)) or None
     drivers = (_text(_dig(item, "driver", "version")) for item in static)
     module = driver_file or Path("/sys/module/amdgpu/version")
@@ -158,6 +162,19 @@ def parse_rocminfo(text: str) -> list[Agent]:
             elif size is not None:
                 current["memory_kb"] = size
     return [_agent(item) for item in found if item.get("type") == "GPU"]
+
+
+def _with_smi_addresses(agents: list[Agent], addresses: Sequence[str]) -> list[Agent]:
+    """Agents whose address amd-smi doesn't know (partitions, virtual machines) take the one at their place.
+
+    Only where both list equally many GPUs.
+    """
+    if len(agents) != len(addresses):
+        return agents
+    return [
+        agent if agent.bdf in addresses else replace(agent, bdf=address)
+        for agent, address in zip(agents, addresses, strict=True)
+    ]
 
 
 def _agent(item: Mapping[str, Any]) -> Agent:

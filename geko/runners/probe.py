@@ -172,7 +172,7 @@ def _machine_of(root: HipblasltRoot, env: Mapping[str, str], rocm: Path | None) 
         return read_machine(env, rocm)
     # The stand-ins of a simulated root lie in it; the real tools of this machine have nothing to say here.
     only = {**env, "PATH": ""}
-    return read_machine(only, rocm or root.path / "rocm", root.path / "rocm/.info/driver")
+    return read_machine(only, rocm or root.path, root.path / "no-driver")
 
 
 def _probed(

@@ -67,7 +67,7 @@ class _Playback:
         self._stored = stored
         self._parts: dict[tuple[int, str], list[str]] = {}
         marks = list(_MARK.finditer(stored.output))
-        for mark, after in zip(marks, [*marks[1:], None], strict=True):
+        for mark, after in zip(marks, [*marks[1:], None], strict=False):
             end = after.start() if after is not None else len(stored.output)
             self._parts.setdefault((int(mark[1]), mark[2]), []).append(stored.output[mark.end() + 1 : end])
         self._last = (int(marks[-1][1]), marks[-1][2]) if marks else None

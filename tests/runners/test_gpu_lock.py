@@ -1,0 +1,70 @@
+"""One user at a time on a GPU."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from geko.errors import Interrupted
+from geko.runners.gpu_lock import GpuLock, physical_ordinal
+
+
+@pytest.mark.parametrize(
+    ("ordinal", "env", "device"),
+    [
+        (1, {}, "1"),
+        (1, {"HIP_VISIBLE_DEVICES": "4,6"}, "6"),
+        (0, {"HIP_VISIBLE_DEVICES": "1", "ROCR_VISIBLE_DEVICES": "2,5"}, "5"),
+        (0, {"ROCR_VISIBLE_DEVICES": "GPU-abc"}, "GPU-abc"),
+        (3, {"HIP_VISIBLE_DEVICES": "4,6"}, "HIP_VISIBLE_DEVICES[3]"),
+    ],
+)
+def test_which_device_a_number_means(ordinal: int, env: dict[str, str], device: str) -> None:
+    assert physical_ordinal(ordinal, env) == device
+
+
+def test_the_second_waits_and_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first, second, other = GpuLock("0", tmp_path), GpuLock("0", tmp_path), GpuLock("1", tmp_path)
+    first.acquire()
+    other.acquire()
+    threading.Timer(1.5, first.release).start()
+    start = time.monotonic()
+    logging.getLogger("GEKO").propagate = True
+    with caplog.at_level(logging.INFO, "GEKO"):
+        second.acquire()
+    assert 1.0 < time.monotonic() - start < 4.0
+    assert "GPU 0 is in use by process" in caplog.text
+    second.release()
+    other.release()
+
+
+def test_waiting_can_be_stopped(tmp_path: Path) -> None:
+    first, second = GpuLock("0", tmp_path), GpuLock("0", tmp_path)
+    first.acquire()
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+    with pytest.raises(Interrupted):
+        second.acquire(stop)
+    with pytest.raises(Interrupted):
+        second.acquire(timeout_s=0.0)
+    first.release()
+    second.acquire(timeout_s=0.0)
+    second.release()
+
+
+def test_a_program_that_inherits_the_lock_keeps_the_gpu(tmp_path: Path) -> None:
+    first, second = GpuLock("0", tmp_path), GpuLock("0", tmp_path)
+    first.acquire()
+    assert first.fd is not None
+    with subprocess.Popen(["/bin/sleep", "30"], pass_fds=[first.fd]) as program:
+        first.release()
+        with pytest.raises(Interrupted):
+            second.acquire(timeout_s=0.3)
+        program.kill()
+    second.acquire(timeout_s=2.0)
+    second.release()

@@ -1,0 +1,106 @@
+"""Finding a hipBLASLt checkout and what is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from geko.errors import MissingFileError
+from geko.hipblaslt import HipblasltRoot, find_root, is_built_library, library_path, try_find_root
+
+VARIABLE = "GEKO_HIPBLASLT_PATH"
+
+
+def checkout(path: Path, *files: str) -> Path:
+    (path / "tensilelite").mkdir(parents=True)
+    for name in files:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).touch()
+    return path
+
+
+def test_order_of_the_three_ways(tmp_path: Path) -> None:
+    named, by_variable, above = (checkout(tmp_path / name) for name in ("named", "variable", "above"))
+    anchor = above / "utilities/geko/bin/geko"
+    env = {VARIABLE: str(by_variable)}
+    assert find_root(named, anchor=anchor, env=env).path == named
+    assert find_root(anchor=anchor, env=env).path == by_variable
+    assert find_root(anchor=anchor, env={}).path == above
+    assert find_root(anchor=anchor, env={VARIABLE: ""}).path == above
+
+
+def test_the_monorepo_is_understood(tmp_path: Path) -> None:
+    root = checkout(tmp_path / "rocm-libraries/projects/hipblaslt")
+    assert find_root(tmp_path / "rocm-libraries", env={}).path == root
+    assert find_root(anchor=tmp_path / "rocm-libraries/docs", env={}).path == root
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MissingFileError, match="--hipblaslt does not exist"):
+        find_root(tmp_path / "nowhere", env={})
+    with pytest.raises(MissingFileError, match=rf"no folder tensilelite/.*{VARIABLE}"):
+        find_root(anchor=tmp_path, env={VARIABLE: str(tmp_path / "empty")})
+    with pytest.raises(MissingFileError, match=f"--hipblaslt PATH, set {VARIABLE}, or run geko from inside"):
+        find_root(anchor=tmp_path / "empty", env={})
+    assert try_find_root(anchor=tmp_path / "empty", env={}) is None
+    root = checkout(tmp_path / "unbuilt")
+    assert not find_root(root, env={}).is_built
+    with pytest.raises(MissingFileError, match="not built"):
+        find_root(root, env={}, built=True)
+    # What the user named is not replaced by something else that is there.
+    with pytest.raises(MissingFileError):
+        find_root(tmp_path / "nowhere", anchor=root, env={VARIABLE: str(root)})
+
+
+def test_clients_of_old_and_new_builds(tmp_path: Path) -> None:
+    old = HipblasltRoot(checkout(tmp_path / "old", "build/release/clients/staging/hipblaslt-bench"))
+    new = HipblasltRoot(
+        checkout(
+            tmp_path / "new",
+            "build/release/clients/staging/hipblaslt-bench",
+            "build/release/clients/hipblaslt-bench",
+        )
+    )
+    none = HipblasltRoot(checkout(tmp_path / "none", "build/release/x"))
+    assert old.require_bench().parent.name == "staging" and new.require_bench().parent.name == "clients"
+    assert none.is_built and none.bench is None
+    with pytest.raises(MissingFileError, match="with its clients"):
+        none.require_bench()
+
+
+def test_places_in_a_checkout(tmp_path: Path) -> None:
+    logic = "library/src/amd_detail/rocblaslt/src/Tensile/Logic/asm_full/aquavanjaram"
+    root = HipblasltRoot(
+        checkout(
+            tmp_path / "r",
+            "build/release/device-library/MatchTable.yaml",
+            "build/release/Tensile/library/gfx942/TensileLibrary_lazy_gfx942.dat",
+            f"{logic}/gfx942/Equality/a.yaml",
+            "tensilelite/Tensile/bin/TensileCreateLibrary",
+        )
+    )
+    assert root.match_table == root.path / "build/release/device-library/MatchTable.yaml"
+    assert root.stock_library("gfx942") == root.path / "build/release/Tensile/library/gfx942"
+    assert root.stock_library("gfx950") is None
+    assert root.logic_dir("aquavanjaram") == root.path / logic
+    assert root.logic_dir("aquavanjaram", "Equality") == root.path / logic / "gfx942/Equality"
+    assert root.logic_dir("aquavanjaram", "StreamK") is None and root.logic_dir("gfx950") is None
+    assert root.tensile_program("TensileCreateLibrary").is_file()
+    assert not root.is_simulated
+
+
+def test_library_paths(tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    for gfx in ("gfx950", "gfx942"):
+        (build / "library" / gfx).mkdir(parents=True)
+    first = build / "library/gfx942"
+    assert library_path(build) == library_path(build / "library") == library_path(first) == first
+    flat = tmp_path / "flat/library"
+    flat.mkdir(parents=True)
+    assert library_path(tmp_path / "flat") == flat
+    assert library_path(tmp_path / "nowhere") == tmp_path / "nowhere"
+    assert not is_built_library(build)
+    (first / "TensileLibrary_lazy_gfx942.dat.zlib").touch()
+    assert is_built_library(build) and not is_built_library(tmp_path / "flat")
