@@ -14,24 +14,39 @@ import multiprocessing
 import tempfile
 import time
 import uuid
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
+from geko.domain.environment import Environment
 from geko.domain.identity import content_id
+from geko.domain.problem import Problem
+from geko.domain.protocol import Protocol
 from geko.warehouse import Append, Warehouse
 from geko.warehouse import queue as jobs
 
-DEVICE, ENVIRONMENT = content_id("device", "bench"), content_id("environment", "bench")
-PROTOCOL, RUN, PROBLEM = (
-    content_id("protocol", "bench"),
-    content_id("run", "bench"),
-    content_id("problem", "bench"),
-)
+ENVIRONMENT_ROW = Environment(simulated=True, device_name="bench")
+PROTOCOL_ROW = Protocol(harness="bench", role="baseline")
+PROBLEM_ROW = Problem("N", "N", 64, 64, 1, 64, "bf16_r", "bf16_r", "bf16_r", "bf16_r", "f32_r")
+DEVICE, RUN = content_id("device", "bench"), content_id("run", "bench")
+ENVIRONMENT, PROTOCOL = ENVIRONMENT_ROW.environment_id, PROTOCOL_ROW.protocol_id
+PROBLEM = PROBLEM_ROW.problem_id
 
 
-def fill(wh: Warehouse, n: int) -> None:
+def store_references(wh: Warehouse) -> None:
+    """Store what jobs refer to, so that `check` has nothing to say."""
+    rows = pa.Table.from_pylist
+    wh.apply(
+        Append("environment", rows([{**ENVIRONMENT_ROW.row(), "first_seen": wh.now()}])),
+        Append("protocol", rows([PROTOCOL_ROW.row()])),
+        Append("problem", rows([{"problem_id": PROBLEM, **asdict(PROBLEM_ROW)}])),
+    )
+
+
+def fill(wh: Warehouse, n: int, max_attempts: int = 3) -> None:
     """Store a device and queue ``n`` jobs."""
     wh.apply(
         Append(
@@ -58,6 +73,7 @@ def fill(wh: Warehouse, n: int) -> None:
             "timeout_s": [60.0] * n,
             "cost_s": [float(i % 97) for i in range(n)],
             "spec": ['{"harness": "bench"}'] * n,
+            "max_attempts": pa.array([max_attempts] * n, pa.int32()),
         }
     )
     jobs.enqueue(wh, RUN, table)
@@ -80,24 +96,23 @@ def rows(n: int) -> pa.Table:
 def work(wh: Warehouse, name: str, seconds: float, limit: int, measured: pa.Table, waits: list[float]) -> int:
     """Claim and complete for some seconds; returns the number of results."""
     end, done = time.monotonic() + seconds, 0
+    claims: list[jobs.Claim] = []
     while time.monotonic() < end:
+        results = [
+            jobs.JobResult(c.job_id, c.attempt, c.token, name, DEVICE, "ok", measurements=measured)
+            for c in claims
+        ]
+        done += len(results)
         start = time.perf_counter()
-        claims = jobs.claim(wh, name, DEVICE, limit=limit)
+        _, claims = jobs.complete_and_claim(wh, results, name, DEVICE, limit=limit)
         waits.append(time.perf_counter() - start)
         if not claims:
             break
-        jobs.complete(
-            wh,
-            [
-                jobs.JobResult(c.job_id, c.attempt, c.token, name, DEVICE, "ok", measurements=measured)
-                for c in claims
-            ],
-        )
-        done += len(claims)
     return done
 
 
-def _runner(path: str, nr: int, seconds: float, limit: int, n_rows: int, ready, go, results) -> None:  # type: ignore[no-untyped-def]
+def _runner(path: str, nr: int, seconds: float, limit: int, n_rows: int, signals: Any) -> None:
+    ready, go, results = signals
     with Warehouse.open(path) as wh:
         measured = rows(n_rows)
         ready.release()
@@ -115,9 +130,9 @@ def many(
     with Warehouse.open(path) as wh:
         fill(wh, n_jobs)
         ready, go, results = context.Semaphore(0), context.Event(), context.Queue()
-        arguments = (str(path),)
+        signals = (ready, go, results)
         processes = [
-            context.Process(target=_runner, args=(*arguments, nr, seconds, limit, n_rows, ready, go, results))
+            context.Process(target=_runner, args=(str(path), nr, seconds, limit, n_rows, signals))
             for nr in range(n_processes)
         ]
         for process in processes:
@@ -141,14 +156,15 @@ def plain(path: Path, seconds: float, n_rows: int) -> float:
     while time.monotonic() < end:
         token = str(uuid.uuid4())
         con.execute(
-            "UPDATE job SET state = 'leased', token = $token WHERE job_id = (SELECT job_id FROM job WHERE state ="
-            " 'pending' ORDER BY priority DESC, cost_s DESC LIMIT 1)",
+            "UPDATE job SET state = 'leased', token = $token WHERE job_id = ("
+            "SELECT job_id FROM job WHERE state = 'pending' ORDER BY priority DESC, cost_s DESC LIMIT 1)",
             {"token": token},
         )
         con.execute("BEGIN")
         con.execute("UPDATE job SET state = 'done' WHERE token = $token", {"token": token})
         con.executemany(
-            "INSERT INTO measurement (measurement_id, problem_id, environment_id, protocol_id, outcome, us, rank)"
+            "INSERT INTO measurement"
+            " (measurement_id, problem_id, environment_id, protocol_id, outcome, us, rank)"
             " VALUES (?, ?, ?, ?, 'ok', ?, ?)",
             [(str(uuid.uuid4()), PROBLEM, ENVIRONMENT, PROTOCOL, 10.0, i) for i in range(n_rows)],
         )

@@ -14,10 +14,12 @@ from typing import Any
 
 WINDOW = 512
 # Back-offs end with time, which nothing announces.
-WINDOW_AGE = timedelta(seconds=1)
+WINDOW_AGE = timedelta(seconds=5)
 
 # Columns of queue/ready.
 JOB_ID, KIND, BATCH_KEY, COST_S, ALONE, ATTEMPTS, TIMEOUT_S, SPEC = range(8)
+# The rest are run, problem, library and protocol.
+REFERENCES = slice(8, 12)
 
 ReadyRow = tuple[Any, ...]
 Rows = Callable[..., list[ReadyRow]]
@@ -64,6 +66,12 @@ class Dealer:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._windows: dict[tuple[str, tuple[str, ...] | None], _Window] = {}
+        # Dealt out, but still pending in the table until the transaction leases them.
+        self._in_flight: set[str] = set()
+
+    def start(self) -> None:
+        """A new transaction begins; what was dealt out before is leased in the table now."""
+        self._in_flight.clear()
 
     def forget(self) -> None:
         """The table may have changed."""
@@ -85,22 +93,26 @@ class Dealer:
         if window is not None and timedelta(0) <= now - window.read_at < WINDOW_AGE:
             first = window.first()
         if first is None and not (window is not None and window.read_at == now and window.is_all):
-            rows = self._rows("queue/ready", batch_key=None, n=WINDOW, **filters)
-            window = self._windows[key] = _Window(now, rows, WINDOW)
+            n = WINDOW + len(self._in_flight)
+            rows = self._rows("queue/ready", batch_key=None, n=n, **filters)
+            window = self._windows[key] = _Window(now, rows, n, taken=set(self._in_flight))
             first = window.first()
         if first is None or window is None:
             return []
         chosen = [first]
-        window.taken.add(first[JOB_ID])
         limit = claim.get("limit") or 1
         if limit > 1 and not first[ALONE]:
             mates = window.mates(first[BATCH_KEY])
             if len(mates) < limit - 1 and not window.is_all:
-                n = limit + len(window.taken)
+                n = limit + len(self._in_flight)
                 more = self._rows("queue/ready", batch_key=first[BATCH_KEY], n=n, **filters)
-                mates = [row for row in more if row[JOB_ID] not in window.taken]
+                mates = [row for row in more if row[JOB_ID] not in self._in_flight]
+            mates = [row for row in mates if row is not first and row[JOB_ID] != first[JOB_ID]]
             chosen += _within(mates, limit - 1, claim.get("max_cost_s"), first[COST_S])
-            window.taken.update(row[JOB_ID] for row in chosen)
+        dealt = {row[JOB_ID] for row in chosen}
+        self._in_flight |= dealt
+        for window in self._windows.values():
+            window.taken |= dealt
         return chosen
 
 

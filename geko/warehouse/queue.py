@@ -27,6 +27,9 @@ _JOB_DEFAULTS: dict[str, tuple[Any, pa.DataType]] = {
 }
 
 
+Answer = Literal["accepted", "late"]
+
+
 @dataclass(frozen=True, slots=True)
 class EnqueueResult:
     """What became of the jobs that were asked for.
@@ -107,17 +110,10 @@ def enqueue(wh: Warehouse, run_id: str, jobs: pa.Table) -> EnqueueResult:
     Raises:
         UsageError: if a column is missing.
     """
-    missing = [name for name in _JOB_COLUMNS if name not in jobs.column_names]
-    if missing:
-        raise UsageError(f"jobs without {', '.join(missing)}")
     if not jobs.num_rows:
         return EnqueueResult(0, 0, 0)
-    for name, (value, kind) in _JOB_DEFAULTS.items():
-        if name not in jobs.column_names:
-            jobs = jobs.append_column(name, pa.array([value] * jobs.num_rows, kind))
-    jobs = jobs.append_column("seq", pa.array(range(jobs.num_rows), pa.int64()))
     now = wh.now()
-    wanted = {"wanted": jobs}
+    wanted = {"wanted": normalised(jobs)}
     counts, *_ = wh.apply(
         Statement("queue/enqueue_count", inputs=wanted),
         Statement("queue/refresh_specs", inputs=wanted),
@@ -128,6 +124,21 @@ def enqueue(wh: Warehouse, run_id: str, jobs: pa.Table) -> EnqueueResult:
         repeatable=True,
     )
     return EnqueueResult(**counts.to_pylist()[0])
+
+
+def normalised(jobs: pa.Table) -> pa.Table:
+    """Jobs with all columns that the queue's statements read.
+
+    Raises:
+        UsageError: if a column is missing that has no default.
+    """
+    missing = [name for name in _JOB_COLUMNS if name not in jobs.column_names]
+    if missing:
+        raise UsageError(f"jobs without {', '.join(missing)}")
+    for name, (value, kind) in _JOB_DEFAULTS.items():
+        if name not in jobs.column_names:
+            jobs = jobs.append_column(name, pa.array([value] * jobs.num_rows, kind))
+    return jobs.append_column("seq", pa.array(range(jobs.num_rows), pa.int64()))
 
 
 def claim(
@@ -157,7 +168,56 @@ def claim(
         lease_s: seconds until the lease expires without a heartbeat; None for the owner's default (60).
         ordinal: the device's number on its host, for table ``runner``.
     """
-    payload = {
+    payload = _claim_fields(runner, device_id, kinds, limit, max_cost_s, lease_s, ordinal)
+    return [Claim(**item) for item in wh.queue_operation("claim", payload)]
+
+
+def complete(wh: Warehouse, results: Iterable[JobResult]) -> list[Answer]:
+    """Store results; they are committed when this returns.
+
+    A result whose lease was lost is kept as evidence that never wins ("late"). The same result sent again
+    changes nothing and is answered as before.
+
+    Raises:
+        WarehouseError: if a row doesn't fit its table.
+    """
+    answers: list[Answer] = wh.queue_operation("complete", _results_payload(list(results)))
+    return answers
+
+
+def complete_and_claim(
+    wh: Warehouse,
+    results: Iterable[JobResult],
+    runner: str,
+    device_id: str,
+    kinds: Sequence[str] | None = None,
+    limit: int = 1,
+    max_cost_s: float | None = None,
+    *,
+    lease_s: float | None = None,
+    ordinal: int | None = None,
+) -> tuple[list[Answer], list[Claim]]:
+    """`complete` and then `claim` in one transaction and one message: half the waiting of a busy runner.
+
+    Raises:
+        WarehouseError: if a row doesn't fit its table; nothing is claimed then.
+    """
+    payload = _claim_fields(runner, device_id, kinds, limit, max_cost_s, lease_s, ordinal)
+    payload |= _results_payload(list(results))
+    found = wh.queue_operation("exchange", payload)
+    return found["answers"], [Claim(**item) for item in found["claims"]]
+
+
+def _claim_fields(
+    runner: str,
+    device_id: str,
+    kinds: Sequence[str] | None,
+    limit: int,
+    max_cost_s: float | None,
+    lease_s: float | None,
+    ordinal: int | None,
+) -> dict[str, Any]:
+    return {
         "runner": runner,
         "device_id": device_id,
         "kinds": None if kinds is None else list(kinds),
@@ -169,19 +229,9 @@ def claim(
         "host": socket.gethostname(),
         "ordinal": ordinal,
     }
-    return [Claim(**item) for item in wh.queue_operation("claim", payload)]
 
 
-def complete(wh: Warehouse, results: Iterable[JobResult]) -> list[Literal["accepted", "late"]]:
-    """Store results; they are committed when this returns.
-
-    A result whose lease was lost is kept as evidence that never wins ("late"). The same result sent again
-    changes nothing and is answered as before.
-
-    Raises:
-        WarehouseError: if a row doesn't fit its table.
-    """
-    results = list(results)
+def _results_payload(results: Sequence[JobResult]) -> dict[str, Any]:
     payload: dict[str, Any] = {"results": [_result_fields(result) for result in results]}
     for view, name in (("measured", "measurements"), ("validated", "validations")):
         parts = [
@@ -193,8 +243,7 @@ def complete(wh: Warehouse, results: Iterable[JobResult]) -> list[Literal["accep
             payload[view] = (
                 parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")
             )
-    answers: list[Literal["accepted", "late"]] = wh.queue_operation("complete", payload)
-    return answers
+    return payload
 
 
 def heartbeat(

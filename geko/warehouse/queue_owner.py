@@ -23,8 +23,10 @@ from geko.warehouse import deal
 from geko.warehouse.engine import Connection, unregister
 from geko.warehouse.resources import statement_text
 
+# Those that finish a job in queue/judge.
+FINAL_OUTCOMES = frozenset({"ok", "verify_failed", "unsupported", "no_solution", "build_failed"})
 HARDWARE_OUTCOMES = frozenset({"hang", "memory_fault", "crash", "timeout"})
-OPERATIONS = frozenset({"claim", "complete", "heartbeat", "release", "end_runner"})
+OPERATIONS = frozenset({"claim", "complete", "exchange", "heartbeat", "release", "end_runner"})
 _RESULT_FIELDS: dict[str, pa.DataType] = {
     "job_id": pa.string(),
     "attempt": pa.int32(),
@@ -83,6 +85,10 @@ def lease_token(claim_token: str, at: int) -> str:
     return content_id("lease", f"{claim_token}:{at}")
 
 
+class StaleLeaseError(WarehouseError):
+    """A result was taken for the usual case and isn't; it is to be tried again."""
+
+
 class QueueOwner:
     """Executes queue operations on the writing connection, inside its transaction."""
 
@@ -94,6 +100,8 @@ class QueueOwner:
         self.policy = policy or QueuePolicy()
         self._devices: dict[str, tuple[str, bool]] | None = None
         self._dealer = deal.Dealer(self._rows)
+        # What results need of the jobs on lease, by token: saves reading it again.
+        self._leased: dict[str, tuple[Any, ...]] = {}
         self._expired_at: datetime | None = None
         self._seen: dict[str, datetime] = {}
 
@@ -101,6 +109,7 @@ class QueueOwner:
         """Something else was written, or a transaction was undone."""
         self._devices = None
         self._dealer.forget()
+        self._leased.clear()
         self._seen.clear()
 
     def _rows(
@@ -204,6 +213,7 @@ class QueueOwner:
         if self._devices is None:
             self._devices = {row[0]: (row[1], row[2]) for row in self._rows("queue/devices")}
         self._note_runners(payloads, now)
+        self._dealer.start()
         dealt: list[list[dict[str, Any]]] = []
         leases: dict[str, list[Any]] = {name: [] for name in _LEASE_FIELDS}
         for payload in payloads:
@@ -215,7 +225,9 @@ class QueueOwner:
             items = self._existing(payload) if payload.get("again") else []
             if not items and not quarantined:
                 chosen = self._dealer.deal(environment, payload, now)
-                items = [self._lease(payload, at, row, leases, now) for at, row in enumerate(chosen)]
+                items = [
+                    self._lease(payload, at, row, environment, leases, now) for at, row in enumerate(chosen)
+                ]
             dealt.append(items)
         if leases["job_ids"]:
             n_leased = self._rows("queue/claim", None, now=now, **leases)[0][0]
@@ -228,10 +240,12 @@ class QueueOwner:
         payload: Mapping[str, Any],
         at: int,
         row: tuple[Any, ...],
+        environment: str,
         leases: dict[str, list[Any]],
         now: datetime,
     ) -> dict[str, Any]:
         token = lease_token(payload["token"], at)
+        self._leased[token] = (row[deal.JOB_ID], *row[deal.REFERENCES], environment)
         leases["job_ids"].append(row[deal.JOB_ID])
         leases["tokens"].append(token)
         leases["runners"].append(payload["runner"])
@@ -273,19 +287,7 @@ class QueueOwner:
         results = [item for payload in payloads for item in payload["results"]]
         if not results:
             return [[] for _ in payloads]
-        verdicts = self._judge(results)
-        accepted = [verdict for verdict in verdicts if verdict.accepted]
-        if accepted:
-            self._rows(
-                "queue/complete",
-                job_ids=[verdict.job_id for verdict in accepted],
-                new_states=[verdict.new_state for verdict in accepted],
-                outcomes=[results[verdict.r]["outcome"] for verdict in accepted],
-                retry_ms=[verdict.retry_ms for verdict in accepted],
-                now=now,
-            )
-            if any(verdict.new_state == "pending" for verdict in accepted):
-                self._dealer.forget()
+        verdicts = self._finish(results, now) or self._judge(results, now)
         self._store_attempts(results, verdicts, now)
         for view, name in (("measured", "queue/add_measurements"), ("validated", "queue/add_validations")):
             rows = _with_job_columns(payloads, view, results, verdicts)
@@ -295,7 +297,32 @@ class QueueOwner:
         answers = iter(verdict.answer for verdict in verdicts)
         return [[next(answers) for _ in payload["results"]] for payload in payloads]
 
-    def _judge(self, results: Sequence[Mapping[str, Any]]) -> list[_Verdict]:
+    def _finish(self, results: Sequence[Mapping[str, Any]], now: datetime) -> list[_Verdict]:
+        """Accept results that all finish a job whose lease is known here; nothing if they don't."""
+        tokens = [item["token"] for item in results]
+        usual = all(item["outcome"] in FINAL_OUTCOMES and item["token"] in self._leased for item in results)
+        if not usual or len(set(tokens)) < len(tokens):
+            return []
+        n_finished = self._rows(
+            "queue/finish",
+            job_ids=[item["job_id"] for item in results],
+            attempts=[item["attempt"] for item in results],
+            tokens=tokens,
+            outcomes=[item["outcome"] for item in results],
+            now=now,
+        )[0][0]
+        if n_finished != len(results):
+            # The transaction is undone and each request judged by itself.
+            self.forget()
+            raise StaleLeaseError("a lease is no longer what it was")
+        verdicts = []
+        for r, token in enumerate(tokens):
+            job_id, run_id, problem_id, library_id, protocol_id, environment_id = self._leased.pop(token)
+            job = (job_id, run_id, problem_id, library_id, protocol_id, environment_id)
+            verdicts.append(_Verdict(r, *job, accepted=True, new_state="done", retry_ms=None))
+        return verdicts
+
+    def _judge(self, results: Sequence[Mapping[str, Any]], now: datetime) -> list[_Verdict]:
         suspects = sorted({item["job_id"] for item in results if item["outcome"] in HARDWARE_OUTCOMES})
         failures = self._rows("queue/hardware_failures", job_ids=suspects) if suspects else []
         devices: dict[str, set[str]] = {}
@@ -333,7 +360,24 @@ class QueueOwner:
                         "dropped: a result for job %s, which is not in the warehouse", item["job_id"]
                     )
             seen[key] = verdict.answer
+        self._apply_verdicts(results, verdicts, now)
         return verdicts
+
+    def _apply_verdicts(
+        self, results: Sequence[Mapping[str, Any]], verdicts: Sequence[_Verdict], now: datetime
+    ) -> None:
+        accepted = [verdict for verdict in verdicts if verdict.accepted]
+        if accepted:
+            self._rows(
+                "queue/complete",
+                job_ids=[verdict.job_id for verdict in accepted],
+                new_states=[verdict.new_state for verdict in accepted],
+                outcomes=[results[verdict.r]["outcome"] for verdict in accepted],
+                retry_ms=[verdict.retry_ms for verdict in accepted],
+                now=now,
+            )
+            if any(verdict.new_state == "pending" for verdict in accepted):
+                self._dealer.forget()
 
     def _store_attempts(
         self, results: Sequence[Mapping[str, Any]], verdicts: Sequence[_Verdict], now: datetime

@@ -13,7 +13,7 @@ import duckdb
 from geko.errors import WarehouseError
 from geko.log import logger
 from geko.warehouse.engine import Connection, run_step, translated
-from geko.warehouse.queue_owner import QueueOwner
+from geko.warehouse.queue_owner import QueueOwner, StaleLeaseError
 from geko.warehouse.steps import Step
 
 TICK_S = 1.0
@@ -106,6 +106,11 @@ class Writer:
             return
         try:
             results = self._transaction(batch)
+        except StaleLeaseError:
+            # Nothing is remembered now, so that the second time every lease is read.
+            for request in batch:
+                self._cycle([request])
+            return
         except Exception as exc:
             if len(batch) == 1:
                 batch[0].answer(None, exc)
@@ -147,8 +152,10 @@ class Writer:
             by_op.setdefault(request.op, []).append(at)
         if self.queue.expiry_is_due():
             self.queue.expire()
-        self._together(batch, results, by_op.pop("complete", []), self.queue.complete)
-        claims = by_op.pop("claim", [])
+        exchanges = by_op.pop("exchange", [])
+        completes, claims = by_op.pop("complete", []), by_op.pop("claim", [])
+        self._together(batch, results, sorted(completes + exchanges), self.queue.complete)
+        answers = {at: results[at] for at in exchanges}
         for at in sorted(at for group in by_op.values() for at in group):
             request = batch[at]
             if request.op == "apply":
@@ -158,7 +165,9 @@ class Writer:
                 self.queue.forget()
             else:
                 results[at] = self.queue.single(request.op, request.payload)
-        self._together(batch, results, claims, self.queue.claim)
+        self._together(batch, results, sorted(claims + exchanges), self.queue.claim)
+        for at in exchanges:
+            results[at] = {"answers": answers[at], "claims": results[at]}
         return results
 
     def _together(

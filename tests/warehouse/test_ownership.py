@@ -168,7 +168,9 @@ def test_a_stopped_owner_is_named(
 
 def test_a_foreign_process_is_waited_for_and_named(make: Callable[..., Warehouse], tmp_path: Path) -> None:
     make().close()
-    code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('ready', flush=True); sys.stdin.readline()"
+    code = (
+        "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('ready', flush=True);sys.stdin.readline()"
+    )
     with process(code, str(tmp_path / "w.duckdb")) as foreign:
         start = time.monotonic()
         with pytest.raises(WarehouseBusyError, match="in use"):

@@ -6,12 +6,23 @@ import threading
 
 import pyarrow as pa
 import pytest
-from warehouse_support import DEVICES, ENVIRONMENT, RUN, Bench, job_id, job_table, measurement_rows
+from warehouse_support import (
+    DEVICES,
+    ENVIRONMENT,
+    RUN,
+    Bench,
+    FakeClock,
+    device_rows,
+    job_id,
+    job_table,
+    measurement_rows,
+)
 
 from geko.errors import UsageError, WarehouseError
-from geko.warehouse import Append, Statement
+from geko.warehouse import Append, Scratch, Statement
 from geko.warehouse import queue as jobs
 from geko.warehouse.deal import WINDOW
+from geko.warehouse.queue_owner import QueueOwner
 
 
 def numbers(claims: list[jobs.Claim]) -> list[int]:
@@ -367,6 +378,38 @@ def test_one_bad_request_does_not_spoil_the_others(bench: Bench) -> None:
         thread.join()
     assert answers == {0: "WarehouseError"} | dict.fromkeys(range(1, 9), "accepted")
     assert bench.value("SELECT count(*) FROM measurement") == 16
+
+
+def test_a_result_and_the_next_claim_in_one_call(bench: Bench) -> None:
+    bench.enqueue(3)
+    answers, claims = jobs.complete_and_claim(bench.wh, [], "r", DEVICES[0], limit=2)
+    assert (answers, numbers(claims)) == ([], [2, 1])
+    results = [jobs.JobResult(c.job_id, c.attempt, c.token, "r", DEVICES[0], "ok") for c in claims]
+    answers, claims = jobs.complete_and_claim(bench.wh, results, "r", DEVICES[0], limit=2)
+    assert (answers, numbers(claims)) == (["accepted", "accepted"], [0])
+    answers, claims = jobs.complete_and_claim(bench.wh, results, "r", DEVICES[0])
+    assert (answers, claims) == (["accepted", "accepted"], [])
+    assert bench.value("SELECT count(*) FROM job_attempt") == 2
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_one_transaction_deals_past_the_window(limit: int) -> None:
+    """Jobs that were dealt out are still pending in the table until the transaction leases them."""
+    clock = FakeClock()
+    n = WINDOW + 100
+    with Scratch() as scratch:
+        wanted = jobs.normalised(job_table(n))
+        scratch.apply(
+            Append("device", device_rows(clock.time)),
+            Statement("queue/add_specs", inputs={"wanted": wanted}),
+            Statement("queue/add_jobs", {"run_id": RUN, "now": clock.time}, {"wanted": wanted}),
+        )
+        payloads = [
+            {"runner": "r", "device_id": DEVICES[0], "token": f"t{nr}", "limit": limit, "kinds": kinds}
+            for nr, kinds in enumerate([None, ["baseline"]] * n)
+        ]
+        claims = [item for items in QueueOwner(scratch.con, clock).claim(payloads) for item in items]
+    assert [item["spec"] for item in claims] == [f'{{"nr":{nr}}}' for nr in range(n - 1, -1, -1)]
 
 
 def test_many_threads_never_get_the_same_job(bench: Bench) -> None:

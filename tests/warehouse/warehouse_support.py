@@ -125,10 +125,22 @@ def measurement_rows(n: int, outcome: str = "ok") -> pa.Table:
     )
 
 
+def device_rows(now: datetime) -> pa.Table:
+    n = len(DEVICES)
+    return pa.table(
+        {
+            "device_id": list(DEVICES),
+            "environment_id": [ENVIRONMENT.environment_id] * n,
+            "host": ["h"] * n,
+            "ordinal": pa.array(range(n), pa.int32()),
+            "last_seen": [now] * n,
+        }
+    )
+
+
 def store_basics(wh: Warehouse) -> None:
     """The environment, protocol, problem and devices that jobs refer to."""
     now = wh.now()
-    n = len(DEVICES)
     wh.apply(
         Append("environment", pa.Table.from_pylist([{**ENVIRONMENT.row(), "first_seen": now}])),
         Append("protocol", pa.Table.from_pylist([PROTOCOL.row()])),
@@ -141,18 +153,7 @@ def store_basics(wh: Warehouse) -> None:
                 ]
             ),
         ),
-        Append(
-            "device",
-            pa.table(
-                {
-                    "device_id": list(DEVICES),
-                    "environment_id": [ENVIRONMENT.environment_id] * n,
-                    "host": ["h"] * n,
-                    "ordinal": pa.array(range(n), pa.int32()),
-                    "last_seen": [now] * n,
-                }
-            ),
-        ),
+        Append("device", device_rows(now)),
     )
 
 

@@ -1,9 +1,10 @@
 -- Jobs that could start now on devices of one environment, with their specs: highest priority first, longest first
 -- among equals.
 SELECT j.job_id::VARCHAR AS job_id, j.kind, j.batch_key, j.cost_s, j.alone, j.attempts, j.timeout_s,
-       s.spec::VARCHAR AS spec
+       s.spec::VARCHAR AS spec, j.run_id::VARCHAR AS run_id, j.problem_id::VARCHAR AS problem_id,
+       j.library_id::VARCHAR AS library_id, j.protocol_id::VARCHAR AS protocol_id
 FROM (
-    SELECT job_id, kind, batch_key, cost_s, alone, attempts, timeout_s, priority, rowid AS nr
+    SELECT job_id, run_id, problem_id, library_id, protocol_id, kind, batch_key, cost_s, alone, attempts, timeout_s, priority, rowid AS nr
     FROM job
     WHERE state = 'pending' AND environment_id = $environment_id::UUID
       AND (not_before IS NULL OR not_before <= $now)

@@ -2,7 +2,7 @@
 
     python tests/warehouse/data/make_schema_file.py
 
-Run it once when a schema is released, and never again for the same schema: the file stands for what users have.
+Run it once when a schema is released, and never again for it: the file stands for what users have.
 """
 
 from __future__ import annotations
