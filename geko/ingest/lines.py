@@ -19,13 +19,16 @@ import pyarrow.compute as pc
 
 from geko.errors import MissingFileError
 
-_CHUNK = 32 << 20
+_CHUNK = 16 << 20
+#: Line ends are looked for in pieces that fit the cache.
+_BLOCK = 1 << 20
 #: Distinct lines are handed on when they hold this many bytes, so that memory stays bounded.
 _BATCH = 64 << 20
 #: Below this many lines folding costs nothing.
 _ALWAYS_FOLDED = 20_000
 _NEWLINE = pa.scalar(10, pa.uint8())
-_ONE = pa.scalar(1, pa.uint64())
+_SIX = pa.scalar(6, pa.uint64())
+_LOW_BITS = pa.scalar(63, pa.uint64())
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,22 +172,33 @@ def _read_chunk(path: Path, start: int) -> _Chunk:
     return _Chunk(distinct, counts, first, n + 1, head, tail)
 
 
-# One buffer per thread, used again and again: fresh memory for every chunk costs as much as reading it.
-# What a chunk gives away is copied out of it.
-_buffers = threading.local()
-
-
 def _line_ends(buffer: pa.Buffer) -> pa.Array:
     """Positions after each line end in a buffer of full 64-byte words."""
-    is_end = pc.equal(pa.Array.from_buffers(pa.uint8(), buffer.size, [None, buffer]), _NEWLINE)
+    parts = [
+        pc.add(
+            _ends_of_block(buffer.slice(start, min(_BLOCK, buffer.size - start))),
+            pa.scalar(start + 1, pa.uint64()),
+        )
+        for start in range(0, buffer.size, _BLOCK)
+    ]
+    return pa.concat_arrays(parts) if parts else pa.array([], pa.uint64())
+
+
+def _ends_of_block(block: pa.Buffer) -> pa.Array:
+    """Positions of the line ends."""
+    is_end = pc.equal(pa.Array.from_buffers(pa.uint8(), block.size, [None, block]), _NEWLINE)
     # Few of 64 bytes in a row hold a line end: look for the words of the bitmap first, then into those alone.
-    words = pa.Array.from_buffers(pa.uint64(), buffer.size // 64, [None, is_end.buffers()[1]])
+    words = pa.Array.from_buffers(pa.uint64(), block.size // 64, [None, is_end.buffers()[1]])
     at = pc.indices_nonzero(words)
     bitmap = words.take(at).buffers()[1]
     bits = pc.indices_nonzero(pa.Array.from_buffers(pa.bool_(), len(at) * 64, [None, bitmap]))
-    word = at.take(pc.shift_right(bits, pa.scalar(6, pa.uint64())))
-    start = pc.shift_left(word, pa.scalar(6, pa.uint64()))
-    return pc.add(pc.add(start, pc.bit_wise_and(bits, pa.scalar(63, pa.uint64()))), _ONE)
+    word = at.take(pc.shift_right(bits, _SIX))
+    return pc.add(pc.shift_left(word, _SIX), pc.bit_wise_and(bits, _LOW_BITS))
+
+
+# One buffer per thread, used again and again: fresh memory for every chunk costs as much as reading it.
+# What a chunk gives away is copied out of it.
+_buffers = threading.local()
 
 
 def _read(path: Path, start: int) -> tuple[memoryview, int]:
@@ -211,11 +225,12 @@ def _folded(lines: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
     if not len(lines):
         return lines, pa.array([], pa.int64()), pa.array([], pa.int64())
     coded = lines.dictionary_encode()
-    where = pa.table({"code": coded.indices, "at": pa.array(range(len(lines)), pa.int64())})
-    groups = where.group_by("code", use_threads=False).aggregate([("at", "count"), ("at", "min")])
-    groups = groups.combine_chunks()
-    # Codes are given in the order of appearance, and so are the groups.
-    return coded.dictionary, groups["at_count"].chunk(0), groups["at_min"].chunk(0)
+    # Codes are given in the order of appearance: a code above all before it is a first one.
+    highest = pc.cumulative_max(coded.indices)
+    is_first = pc.greater(coded.indices.slice(1), highest.slice(0, len(highest) - 1))
+    first = pc.add(pc.indices_nonzero(is_first).cast(pa.int64()), 1)
+    counts = coded.indices.value_counts().field("counts")
+    return coded.dictionary, counts, pa.concat_arrays([pa.array([0], pa.int64()), first])
 
 
 def _single(line: bytes, number: int) -> tuple[pa.Array, pa.Array, pa.Array]:

@@ -223,8 +223,8 @@ def test_real_files(warehouse: Warehouse, shared: Path) -> None:
         assert report.state in ("new", "known"), report.message
         counted = rows(
             warehouse,
-            "SELECT sum(call_count)::BIGINT AS calls, count(DISTINCT problem_id) AS problems FROM workload_call"
-            f" JOIN call USING (call_id) WHERE file_id = '{report.file_id}'",
+            "SELECT sum(call_count)::BIGINT AS calls, count(DISTINCT problem_id) AS problems FROM"
+            f" workload_call JOIN call USING (call_id) WHERE file_id = '{report.file_id}'",
         )[0]
         name = report.path.relative_to(data).as_posix()
         found[name] = (report.kind, report.n_rows, counted["calls"], counted["problems"], report.n_rejects)
