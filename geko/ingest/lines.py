@@ -23,7 +23,7 @@ _CHUNK = 16 << 20
 #: Line ends are looked for in pieces that fit the cache.
 _BLOCK = 1 << 20
 #: Distinct lines are handed on when they hold this many bytes, so that memory stays bounded.
-_BATCH = 64 << 20
+_BATCH = 32 << 20
 #: Below this many lines folding costs nothing.
 _ALWAYS_FOLDED = 20_000
 _NEWLINE = pa.scalar(10, pa.uint8())
