@@ -13,7 +13,7 @@ from types import ModuleType
 __version__ = "0.1.0"
 
 _SUBMODULES = frozenset(
-    {"bench", "optim", "utils", "library", "search", "schemas", "constants", "pipeline", "warehouse"}
+    {"bench", "constants", "export", "ingest", "library", "pipeline", "schemas", "utils", "warehouse"}
 )
 
 
