@@ -185,7 +185,7 @@ def _load_penalties(solution: Mapping[str, Any], args: Arguments) -> tuple[float
         size = TYPES[args[f"{operand.lower()}_type"]][1]
         factor = 1.0 + 0.05 * max(0.0, math.log2(16.0 / (width * size)))
         if ld % width:
-            factor *= 1.5
+            factor *= 2.0  # each vector becomes two requests
         factors.append(factor)
     return factors[0], factors[1]
 
