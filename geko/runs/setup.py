@@ -14,6 +14,8 @@ from geko.hipblaslt import HipblasltRoot, find_root, is_built_library, library_p
 from geko.log import logger
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from geko.runners.pool import Slot
     from geko.runs.options import RunOptions, SimulateOptions
     from geko.warehouse import Warehouse
@@ -200,7 +202,8 @@ def know_library(
 ) -> Library:
     """Put a built library and its index table into the warehouse.
 
-    The identity is the content of its ``TensileLibrary*`` files and MatchTable, with names and sizes of its code objects.
+    The identity is the content of its ``TensileLibrary*`` files and of the MatchTable less its folders (those are of the
+    machine that built it), with names and sizes of its code objects.
     """
     import pyarrow as pa
 
@@ -227,15 +230,18 @@ def know_library(
                 "library_id": pa.array([library_id] * n, pa.string()),
                 "solution_index": table["solution_index"],
                 "logic_file": table["file_name"],
-                "library_type": pa.array(
-                    [Path(text).parent.name for text in table["logic_file"].to_pylist()], pa.string()
-                ),
+                "library_type": pa.array(_library_types(table), pa.string()),
                 "local_index": table["local_index"],
             }
         )
         steps.append(Statement("ingest/put_library_solution", {}, {"rows": rows}))
     warehouse.apply(*steps, repeatable=True)
     return Library(library_id, match_table, libpath, logic_root)
+
+
+def _library_types(table: pa.Table) -> list[str]:
+    """Library type of each entry: the folder of its logic file, such as ``Equality``."""
+    return [Path(text).parent.name for text in table["logic_file"].to_pylist()]
 
 
 def _built_digest(folder: Path, match_table: Path | None) -> str:
@@ -247,6 +253,15 @@ def _built_digest(folder: Path, match_table: Path | None) -> str:
             with path.open("rb") as handle:
                 total.update(hashlib.file_digest(handle, "sha256").digest())
     if match_table is not None:
-        with match_table.open("rb") as handle:
-            total.update(hashlib.file_digest(handle, "sha256").digest())
+        from geko.library.match_table import load_match_table
+
+        table = load_match_table(match_table)
+        entries = zip(
+            table["solution_index"].to_pylist(),
+            _library_types(table),
+            table["file_name"].to_pylist(),
+            table["local_index"].to_pylist(),
+            strict=True,
+        )
+        total.update("\n".join(f"{i}|{kind}|{name}|{local}" for i, kind, name, local in entries).encode())
     return total.hexdigest()

@@ -135,7 +135,10 @@ class Bench:
     ) -> tuple[float, model.Timing]:
         """One measurement (``what`` is ``hot`` or ``warm-up``): noisy µs and the noise-free timing."""
         timing = model.kernel_time(self.device, solution, args, self.config.seed)
-        true = timing.us * model.device_factor(self.config.seed, self.physical) * slow
+        # A job of a run takes equally long on every GPU: its result must not depend on who got it.
+        physical = self.physical if not self.nonce else -1
+        spread = model.device_factor(self.config.seed, physical) if physical >= 0 else 1.0
+        true = timing.us * spread * slow
         key = f"{solution['key']}|{args.signature}|{args.protocol}|{what}"
         self.occurrence[key] = self.occurrence.get(key, 0) + 1
         us = model.measured_us(
@@ -146,7 +149,7 @@ class Bench:
             drift=self.config.drift,
             keys=(
                 self.config.seed,
-                self.physical,
+                physical,
                 self.nonce,
                 self.library.digest,
                 key,

@@ -332,7 +332,7 @@ def test_simulated_and_real_never_mix(standin: Any, context: RunContext, make_cl
     claim = make_claim(row(256))
     (result,) = run(replace(context, simulated=True), claim)
     assert result.outcome == "ok"
-    assert standin.calls()[0]["env"]["GEKO_SIM_NONCE"] == f"{claim.job_id}:1:0:0"
+    assert standin.calls()[0]["env"]["GEKO_SIM_NONCE"] == f"{claim.kind}:0:0"
 
 
 def test_swizzled_row_reaches_the_client_in_its_names(
