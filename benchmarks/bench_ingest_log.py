@@ -2,10 +2,10 @@
 
     python benchmarks/bench_ingest_log.py [--lines 1000000] [--dir DIR]
 
-Writes logs of the form that hipBLASLt writes (mask 64): one with 2,309 distinct lines that repeat, one in which
-all lines differ. Every ingest is a new process with a new warehouse, its start-up counted; CSafeLoader reads
-a sample of the same lines right before and after, and its faster rate counts. Printed are lines per second, the
-ratio, and the peak memory of the process.
+Writes logs of the form that hipBLASLt writes (mask 64): one with 2,309 distinct lines that repeat, one in
+which all lines differ. Every ingest is a new process with a new warehouse, its start-up counted; the log is in
+the page cache. CSafeLoader reads a sample of the same lines right before and after, and its faster rate counts.
+Printed are lines per second, the ratio, and the peak memory of the process.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from geko.ingest import ingest
 from geko.warehouse import Warehouse
 with Warehouse.open(sys.argv[1]) as warehouse:
     (report,) = ingest(warehouse, [sys.argv[2]], workload="bench")
-    (row,) = warehouse.sql("SELECT sum(call_count)::BIGINT AS calls, sum(n_lines)::BIGINT AS lines, count(*) AS n"
-                           " FROM workload_call").read_all().to_pylist()
+    (row,) = warehouse.sql("SELECT sum(call_count)::BIGINT AS calls, sum(n_lines)::BIGINT AS lines,"
+                           " count(*) AS n FROM workload_call").read_all().to_pylist()
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-print(json.dumps({"state": report.state, "rows": report.n_rows, "rejects": report.n_rejects, "peak": peak, **row}))
+print(json.dumps({"state": report.state, "rows": report.n_rows, "peak": peak, **row}))
 """
 
 
@@ -42,11 +42,11 @@ def line(rng: random.Random, m: int) -> str:
     trans_a, trans_b = rng.choice((("T", "N"), ("N", "N"), ("N", "T")))
     lda, ldb = (m if trans_a == "N" else k), (k if trans_b == "N" else n)
     return (
-        f"- {{function: matmul, M: {m}, N: {n}, K: {k}, lda: {lda}, ldb: {ldb}, ldc: {m}, ldd: {m}, stride_a: 0,"
-        " stride_b: 0, stride_c: 0, stride_d: 0, alpha: 1.000000, beta: 0.000000,"
-        f" transA: {trans_a}, transB: {trans_b}, batch_count: 1, scaleA: 0, scaleB: 0, scaleAlpha_vector: false,"
-        " gradient: false, use_e: false, bias_vector: false, bias_source: d, a_type: bf16_r, b_type: bf16_r,"
-        " c_type: bf16_r, d_type: bf16_r, scale_type: f32_r, bias_type: f32_r, compute_type: c_f32_r,"
+        f"- {{function: matmul, M: {m}, N: {n}, K: {k}, lda: {lda}, ldb: {ldb}, ldc: {m}, ldd: {m},"
+        " stride_a: 0, stride_b: 0, stride_c: 0, stride_d: 0, alpha: 1.000000, beta: 0.000000,"
+        f" transA: {trans_a}, transB: {trans_b}, batch_count: 1, scaleA: 0, scaleB: 0,"
+        " scaleAlpha_vector: false, gradient: false, use_e: false, bias_vector: false, bias_source: d,"
+        " a_type: bf16_r, b_type: bf16_r, c_type: bf16_r, d_type: bf16_r, scale_type: f32_r, bias_type: f32_r, compute_type: c_f32_r,"
         " activation_type: none, flush: false, rotating: 512, cold_iters: 0, iters: 0,"
         f" call_count: {rng.randrange(1, 500)}}}\n"
     )
@@ -93,6 +93,9 @@ def ingest_in_child(database: Path, log: Path) -> tuple[float, dict[str, float]]
 
 def compare(name: str, log: Path, count: int, folder: Path, wanted: float) -> None:
     database = folder / f"{name}.duckdb"
+    with log.open("rb") as handle:
+        while handle.read(1 << 24):
+            pass
     before = yaml_rate(log)
     seconds, found = ingest_in_child(database, log)
     rate = max(before, yaml_rate(log))

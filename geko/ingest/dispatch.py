@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -94,10 +95,12 @@ def ingest(
             raise MissingFileError("there is no such file", path=path)
     forced = None if kind == "auto" else load(kind)
     formats = [forced or _recognised(path) for path in files]
-    sources = _sources(files, formats)
-    known = _known(warehouse, [source for source in sources if source is not None])
     reports: list[FileReport] = []
     with _LazyScratch() as scratch:
+        if _surely_new(warehouse, files):
+            scratch.warm()
+        sources = _sources(files, formats)
+        known = _known(warehouse, [source for source in sources if source is not None])
         for path, form, source in zip(files, formats, sources, strict=True):
             name = workload if workload is not None else path.stem or path.name
             if form is None or source is None:
@@ -158,18 +161,37 @@ class _LazyScratch:
 
     def __init__(self) -> None:
         self._scratch: Scratch | None = None
+        self._making: Thread | None = None
 
     def __enter__(self) -> _LazyScratch:
         return self
 
-    def get(self) -> Scratch:
+    def warm(self) -> None:
+        """Begin to make it, and to load what parsers need, while files are being hashed."""
+        self._making = Thread(target=self._make, name="geko-ingest-warm")
+        self._making.start()
+
+    def _make(self) -> None:
+        import polars  # noqa: F401 - the parsers need it
+
+        import geko.ingest.problem_columns  # noqa: F401
         from geko.warehouse import Scratch
 
+        self._scratch = Scratch(views=False)
+
+    def get(self) -> Scratch:
+        """The database; made when first asked for."""
+        if self._making is not None:
+            self._making.join()
+            self._making = None
         if self._scratch is None:
-            self._scratch = Scratch(views=False)
+            self._make()
+        assert self._scratch is not None
         return self._scratch
 
     def __exit__(self, *exc: object) -> None:
+        if self._making is not None:
+            self._making.join()
         if self._scratch is not None:
             self._scratch.close()
 
@@ -211,6 +233,16 @@ def _recognised(path: Path) -> Format | None:
         if form is None and len(head) == _HEAD:
             form = recognise(head + handle.read(_LONG_HEAD - _HEAD), path)
     return form
+
+
+def _surely_new(warehouse: Warehouse, files: Sequence[Path]) -> bool:
+    """Whether there is a large file of a size that no known file has."""
+    sizes = [size for path in files if (size := path.stat().st_size) > _PARTS_ABOVE]
+    if not sizes:
+        return False
+    wanted = pa.table({"n_bytes": pa.array(sizes, pa.int64())})
+    found = warehouse.query("ingest/known_sizes", {"wanted": wanted})["n_bytes"].to_pylist()
+    return not set(sizes) <= set(found)
 
 
 def _no_format(path: Path) -> str:

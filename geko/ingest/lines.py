@@ -24,6 +24,8 @@ _CHUNK = 16 << 20
 _BLOCK = 1 << 20
 #: Distinct lines are handed on when they hold this many bytes, so that memory stays bounded.
 _BATCH = 32 << 20
+#: Larger files are folded as a whole where their lines repeat.
+_WHOLE_ABOVE = 64 << 20
 #: Below this many lines folding costs nothing.
 _ALWAYS_FOLDED = 20_000
 _NEWLINE = pa.scalar(10, pa.uint8())
@@ -109,6 +111,12 @@ class DistinctLines:
             size = self.path.stat().st_size
         except FileNotFoundError as error:
             raise MissingFileError("there is no such file", path=self.path) from error
+        if size > _WHOLE_ABOVE and self._repeats_much():
+            table = _folded_whole(self.path)
+            if table is not None:
+                self.n_lines = pc.sum(table["n_lines"]).as_py()
+                yield from _batches(table)
+                return
         waiting: list[tuple[pa.Array, pa.Array, pa.Array]] = []
         held = 0
         for part in self._parts(size):
@@ -119,6 +127,11 @@ class DistinctLines:
                 waiting, held = [], 0
         if waiting:
             yield _merged(waiting)
+
+    def _repeats_much(self) -> bool:
+        """Whether most lines of the first chunk came before: then folding the whole file at once is cheap."""
+        chunk = _read_chunk(self.path, 0)
+        return 2 * len(chunk.lines) < chunk.n_newlines
 
     def _parts(self, size: int) -> Iterator[tuple[pa.Array, pa.Array, pa.Array]]:
         """Distinct lines chunk by chunk: bytes, counts, 1-based first line numbers."""
@@ -139,6 +152,39 @@ class DistinctLines:
         if open_line:
             self.n_lines += 1
             yield _single(open_line, newlines + 1)
+
+
+def _folded_whole(path: Path) -> pa.Table | None:
+    """Distinct lines (text, n_lines, first_line) of a file, folded by polars at twice the speed.
+
+    None if that is not possible: bytes that are no UTF-8, or a polars older than its line reader.
+    """
+    import polars as pl
+
+    if not hasattr(pl, "scan_lines"):
+        return None
+    lines = pl.scan_lines(path, row_index_name="at")
+    folded = lines.group_by("line").agg(pl.len().alias("n"), pl.col("at").min())
+    try:
+        frame = folded.collect(engine="streaming").sort("at")
+    except pl.exceptions.PolarsError:
+        return None
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
+    return pa.table(
+        {
+            "text": table["line"].cast(pa.large_string()),
+            "n_lines": table["n"].cast(pa.int64()),
+            "first_line": pc.add(table["at"].cast(pa.int64()), 1),
+        }
+    )
+
+
+def _batches(table: pa.Table) -> Iterator[LineBatch]:
+    """A table of lines in parts of bounded size."""
+    rows = max(1, table.num_rows * _BATCH // max(table.nbytes, 1))
+    for start in range(0, table.num_rows, rows):
+        part = table.slice(start, rows)
+        yield LineBatch(*(pa.concat_arrays(column.chunks) for column in part.columns))
 
 
 def _chunks(path: Path, size: int) -> Iterator[_Chunk]:

@@ -67,6 +67,29 @@ def test_line_ends_at_chunk_ends(tmp_path: Path, data: bytes) -> None:
     assert collected(path) == expected(data)
 
 
+@pytest.mark.parametrize("data", [b"a\n\nb\r\na\n" * 50 + b"end", b"x\n" * 99 + b"\xff\n", b"\n" * 9])
+def test_whole_file_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    """Files whose lines repeat are folded by another reader, with the same result."""
+    monkeypatch.setattr(lines, "_WHOLE_ABOVE", 0)
+    used: list[bool] = []
+    real = lines._folded_whole
+    monkeypatch.setattr(lines, "_folded_whole", lambda path: (used.append(True), real(path))[1])
+    path = tmp_path / "text"
+    path.write_bytes(data)
+    assert collected(path) == expected(data)
+    assert used == [True]
+
+
+def test_whole_file_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "_WHOLE_ABOVE", 0)
+    monkeypatch.setattr(lines, "_BATCH", 1000)
+    data = b"".join(b"line %d\n" % (number % 100) for number in range(1000))
+    path = tmp_path / "text"
+    path.write_bytes(data)
+    assert len(list(DistinctLines(path))) > 3
+    assert collected(path) == expected(data)
+
+
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError):
         list(DistinctLines(tmp_path / "none"))
