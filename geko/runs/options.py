@@ -74,6 +74,7 @@ class RunOptions:
         custom_lib_src: logic directory to build and use as the reference library.
         custom_lib_dir: built library to use as the reference.
         simulate: stand-ins instead of GPUs.
+        all_devices: every device that is found was asked for by name (``-d all``).
     """
 
     devices: tuple[int, ...] | None = None
@@ -95,6 +96,7 @@ class RunOptions:
     custom_lib_src: Path | None = None
     custom_lib_dir: Path | None = None
     simulate: SimulateOptions | None = None
+    all_devices: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -119,7 +121,7 @@ class RunOptions:
         ):
             if count < least:
                 raise UsageError(f"{name} must be at least {least}, not {count}")
-        if self.devices is None and self.simulate is None:
+        if self.devices is None and self.simulate is None and not self.all_devices:
             raise UsageError(
                 "--devices is required: which GPUs may be used, such as -d 0,1 or -d 0-7 or -d all"
             )

@@ -1,0 +1,75 @@
+"""The original's spelling: ``geko --search --workload-log L --devices=0,1 --keep_thr 0.1`` and underscores everywhere."""
+
+from __future__ import annotations
+
+from geko.errors import UsageError
+
+_MODES = {"--search": "search", "--bench": "bench", "--tune": "tune"}
+#: Options that the original takes in every mode and that only tuning uses.
+_TUNE_ONLY = {"--backend": 1, "--search-space": 1, "--n-slots": 1, "-n": 1, "--no-retry": 0}
+_INLINE_WORDS = 9
+
+
+def translate(words: list[str]) -> list[str]:
+    """Words of the command line in today's spelling.
+
+    Underscores in option names become dashes, a mode flag becomes the command, and the words after ``--inline`` become one.
+
+    Raises:
+        UsageError: two modes, or a mode flag beside a command.
+    """
+    plain = _joined_inline([_dashed(word) for word in words])
+    modes = [word for word in plain if word in _MODES]
+    if not modes:
+        return plain
+    if len(set(modes)) > 1:
+        raise UsageError(
+            f"exactly one of --tune, --search, --bench may be given, not {' and '.join(sorted(set(modes)))}"
+        )
+    rest = [word for word in plain if word not in _MODES]
+    mode = _MODES[modes[0]]
+    return [mode, *(rest if mode == "tune" else _without_tuning(rest, mode))]
+
+
+def _dashed(word: str) -> str:
+    if not word.startswith("--") or len(word) == 2:
+        return word
+    name, equals, value = word.partition("=")
+    return name.replace("_", "-") + equals + value
+
+
+def _joined_inline(words: list[str]) -> list[str]:
+    if "--inline" not in words:
+        return words
+    at = words.index("--inline") + 1
+    if at < len(words) and " " in words[at].strip():
+        return words
+    end = at
+    while end < len(words) and end - at < _INLINE_WORDS + 1 and not _is_option(words[end]):
+        end += 1
+    return [*words[:at], " ".join(words[at:end]), *words[end:]]
+
+
+def _is_option(word: str) -> bool:
+    # A negative number is a (wrong) size, which the reader of the words explains better.
+    return word.startswith("-") and not word[1:].isdigit()
+
+
+def _without_tuning(words: list[str], mode: str) -> list[str]:
+    kept: list[str] = []
+    position = 0
+    while position < len(words):
+        name, equals, _ = words[position].partition("=")
+        if name in _TUNE_ONLY:
+            position += 1 if equals else 1 + _TUNE_ONLY[name]
+            continue
+        # The original takes every option in every mode; those of the other mode change nothing.
+        if mode == "bench" and name in ("--up-thr", "--duration"):
+            position += 1 if equals else 2
+            continue
+        if mode == "search" and name == "--benchmark-duration":
+            position += 1 if equals else 2
+            continue
+        kept.append(words[position])
+        position += 1
+    return kept

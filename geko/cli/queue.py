@@ -1,0 +1,152 @@
+"""``geko status``, ``geko runs``, ``geko jobs``, ``geko runner``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from geko.cli import options as o
+from geko.cli.render import render
+
+jobs_app = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="List, retry and cancel jobs."
+)
+
+_Run = Annotated[
+    str | None, typer.Option("--run", help="Start of a run's id, or its label.", show_default=False)
+]
+_State = Annotated[
+    str | None,
+    typer.Option("--state", help="pending, leased, done, failed, dead or cancelled.", show_default=False),
+]
+_Ids = Annotated[list[str] | None, typer.Argument(help="Ids of jobs (or their starts).", show_default=False)]
+
+
+def status(db: o.Db = None, form: o.Format = o.Form.table) -> None:
+    """What runs now (stage, done, failed, time left) and how its shapes, or those of the last run, were judged."""
+    from geko.cli.main import start
+    from geko.warehouse import Warehouse
+
+    start(1)
+    with Warehouse.open(db) as warehouse:
+        render(warehouse.query("status/progress", now=warehouse.now()), form)
+        if form is o.Form.table:
+            typer.echo("")
+            render(warehouse.query("status/verdicts"), form)
+
+
+def runs(db: o.Db = None, form: o.Format = o.Form.table) -> None:
+    """The runs of the warehouse, the newest first."""
+    from geko.cli.main import start
+    from geko.warehouse import Warehouse
+
+    start(1)
+    with Warehouse.open(db) as warehouse:
+        render(warehouse.query("status/runs"), form)
+
+
+@jobs_app.command("list")
+def jobs_list(
+    run: _Run = None,
+    state: _State = None,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many rows.")] = 1000,
+    db: o.Db = None,
+    form: o.Format = o.Form.table,
+) -> None:
+    """Jobs with their state, attempts and last message."""
+    from geko.cli.main import start
+    from geko.export import resolve_run
+    from geko.warehouse import Warehouse
+
+    start(1)
+    with Warehouse.open(db) as warehouse:
+        run_id = resolve_run(warehouse, run) if run else None
+        render(warehouse.query("status/jobs", run_id=run_id, state=state, n=limit), form)
+
+
+@jobs_app.command("retry")
+def jobs_retry(
+    ids: _Ids = None,
+    run: _Run = None,
+    outcome: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--outcome", help="Also finished jobs with this outcome, such as no_solution.", show_default=False
+        ),
+    ] = None,
+    db: o.Db = None,
+) -> None:
+    """Put failed, dead and cancelled jobs back into the queue."""
+    from geko.cli.main import start
+    from geko.export import resolve_run
+    from geko.warehouse import Warehouse, queue
+
+    start(1)
+    with Warehouse.open(db) as warehouse:
+        chosen = _chosen(warehouse, ids)
+        run_id = resolve_run(warehouse, run) if run else None
+        n = queue.retry(warehouse, run_id=run_id, job_ids=chosen, outcomes=tuple(outcome or ()))
+    typer.echo(f"{n} job(s) put back; run the same search or bench command again to work on them")
+
+
+@jobs_app.command("cancel")
+def jobs_cancel(ids: _Ids = None, run: _Run = None, db: o.Db = None) -> None:
+    """Cancel pending jobs; running ones end by themselves and their results are kept."""
+    from geko.cli.main import start
+    from geko.errors import UsageError
+    from geko.export import resolve_run
+    from geko.warehouse import Warehouse, queue
+
+    start(1)
+    if not ids and not run:
+        raise UsageError("which jobs? give ids, or --run RUN for all that wait")
+    with Warehouse.open(db) as warehouse:
+        run_id = resolve_run(warehouse, run) if run else None
+        n = queue.cancel(warehouse, run_id=run_id, job_ids=_chosen(warehouse, ids))
+    typer.echo(f"{n} job(s) cancelled")
+
+
+def _chosen(warehouse: object, ids: list[str] | None) -> list[str] | None:
+    from geko.errors import UsageError
+    from geko.warehouse import Warehouse
+
+    if not ids:
+        return None
+    assert isinstance(warehouse, Warehouse)
+    found: list[str] = []
+    for text in ids:
+        matching = warehouse.query("status/job_ids", prefix=text.lower())["job_id"].to_pylist()
+        if len(matching) != 1:
+            raise UsageError(
+                f"{len(matching)} jobs have an id that starts with {text!r}; `geko jobs list` shows them"
+            )
+        found += matching
+    return found
+
+
+def runner(
+    devices: Annotated[str, typer.Option("-d", "--devices", help="GPUs: `2,3`, `0-7` or `all`.")],
+    hipblaslt: o.Hipblaslt = None,
+    workdir: Annotated[
+        Path | None, typer.Option("--workdir", help="Folder for the runners' logs.", show_default=False)
+    ] = None,
+    idle: Annotated[
+        float | None,
+        typer.Option(
+            "--idle",
+            help="End after so many seconds without open jobs.  [default: never]",
+            show_default=False,
+        ),
+    ] = None,
+    db: o.Db = None,
+    verbose: o.Verbose = 1,
+) -> None:
+    """Work on the jobs of a run that another shell started, with further GPUs of this machine."""
+    from geko.cli.main import start
+    from geko.runners.join import join
+    from geko.warehouse.warehouse import default_path
+
+    start(verbose)
+    join(db or default_path(), devices, hipblaslt=hipblaslt, workdir=workdir, idle_s=idle, verbose=verbose)
