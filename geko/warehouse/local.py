@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -28,6 +29,9 @@ from geko.warehouse.writer import Writer
 
 # A checkpoint holds up commits: make it rare, at the price of a longer replay after a crash (some 0.2 s).
 CHECKPOINT_THRESHOLD = "64MB"
+# DuckDB's own threads work for whoever has much to do, which is a user's query; the writing thread does its small work
+# itself and must not wait for them.
+POOL_NICENESS = 10
 
 
 class LocalFile:
@@ -145,7 +149,12 @@ def connect(path: Path) -> Connection:
             path.parent.mkdir(parents=True, exist_ok=True)
             with duckdb.connect(":memory:") as maker:
                 maker.execute(f"ATTACH {quoted(str(path))} AS made (STORAGE_VERSION '{STORAGE_VERSION}')")
-        return duckdb.connect(str(path))
+        before = _threads()
+        con = duckdb.connect(str(path))
+        for thread in _threads() - before:
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, thread, POOL_NICENESS)
+        return con
     except duckdb.IOException as exc:
         if "lock" in str(exc).lower():
             raise WarehouseBusyError(f"{path} is in use: {exc}") from exc
@@ -154,3 +163,11 @@ def connect(path: Path) -> Connection:
         raise WarehouseError(f"{path} can't be opened: {exc}") from exc
     except OSError as exc:
         raise WarehouseError(f"{path} can't be opened: {exc}") from exc
+
+
+def _threads() -> set[int]:
+    """Ids of this process's threads (Linux)."""
+    try:
+        return {int(path.name) for path in Path("/proc/self/task").iterdir()}
+    except OSError:
+        return set()
