@@ -16,10 +16,11 @@ class SmallRun:
     """A finished search on stand-ins.
 
     Attributes:
-        db: its warehouse; workdir: its files; log: the workload log it was made of.
+        folder: where its files lie; db: its warehouse; workdir: its files; log: the workload log it was made of.
         result: what the run returned.
     """
 
+    folder: Path
     db: Path
     workdir: Path
     log: Path
@@ -28,13 +29,17 @@ class SmallRun:
 
 @pytest.fixture(scope="session")
 def small_run(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> SmallRun:
-    """A search over four of the example's GEMMs, one of which no library solution can do, and a broken line."""
+    """A search over four of the example's GEMMs, one of which no library solution can do, and a broken line.
+
+    Files are called as in the documents: ``examples/workload.yaml``, ``out``, ``geko.duckdb``.
+    """
     folder = tmp_path_factory.mktemp("small")
     lines = (repo_root / "examples" / "workload.yaml").read_text(encoding="utf-8").splitlines()
     gemms = [line for line in lines if line.startswith("- {")]
-    log = folder / "small.yaml"
+    log = folder / "examples" / "workload.yaml"
+    log.parent.mkdir()
     log.write_text("\n".join([*gemms[12:15], gemms[28], "- {function: matmul, M: 64, N: "]) + "\n")
     db, workdir = folder / "geko.duckdb", folder / "out"
-    options = RunOptions(workdir=workdir, rounds=3, simulate=SimulateOptions(n_devices=2))
+    options = RunOptions(workdir=workdir, simulate=SimulateOptions())
     result = run_search(db, Source("log", (log,)), options, verbose=0)
-    return SmallRun(db, workdir, log, result)
+    return SmallRun(folder, db, workdir, log, result)
