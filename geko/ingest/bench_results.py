@@ -128,10 +128,13 @@ def _frame(out: BenchOutput, options: list[dict[str, str]]) -> pl.DataFrame:
     frame: pl.DataFrame = pl.from_arrow(blocks).rename(_RENAMED)  # type: ignore[union-attr,assignment]
     given = pl.DataFrame(
         [
-            [index, *(option.get(name) for name in (*_TYPES, "rotating"))]
+            [index, *(option.get(name) for name in (*_TYPES, "rotating", "use_e"))]
             for index, option in enumerate(options)
         ],
-        schema={"command": pl.Int32, **{f"said_{name}": pl.String for name in (*_TYPES, "rotating")}},
+        schema={
+            "command": pl.Int32,
+            **{f"said_{name}": pl.String for name in (*_TYPES, "rotating", "use_e")},
+        },
         orient="row",
     )
     frame = frame.join(given, on="command", how="left", maintain_order="left")
@@ -146,6 +149,8 @@ def _frame(out: BenchOutput, options: list[dict[str, str]]) -> pl.DataFrame:
     return frame.with_columns(
         *(pl.coalesce(name, f"said_{name}").alias(name) for name in _TYPES),
         rotating_mib=pl.coalesce("rotating_mib", pl.col("said_rotating").cast(pl.Int64, strict=False)),
+        # The type of an auxiliary output is printed whether there is one or not.
+        aux_type=pl.when(pl.col("said_use_e").is_not_null()).then("aux_type"),
         check_outcome=check,
         outcome=pl.when(failed.fill_null(False)).then(pl.lit("verify_failed")).otherwise(pl.lit("ok")),
     ).drop(pl.selectors.starts_with("said_"))

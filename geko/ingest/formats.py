@@ -114,7 +114,7 @@ TABLES: tuple[str, ...] = (
     "output",
 )
 
-#: Modules with a ``FORMAT``, in the order in which equal scores are decided.
+#: Modules with a ``FORMAT`` (or another name after a colon), in the order in which equal scores are decided.
 MODULES: dict[str, str] = {
     "hipblaslt-log": "geko.ingest.hipblaslt_log",
     "hipblaslt-csv": "geko.ingest.hipblaslt_csv",
@@ -122,6 +122,18 @@ MODULES: dict[str, str] = {
     "bench-commands": "geko.ingest.bench_commands",
     "gemm-list": "geko.ingest.gemm_list",
     "bench-yaml": "geko.ingest.bench_yaml",
+    "bench-stdout": "geko.ingest.bench_results",
+    "tuning-report": "geko.ingest.tuning_report",
+    "tuning-comparison": "geko.ingest.tuning_report:COMPARISON",
+    "hipblaslt-tuning": "geko.ingest.override",
+    "tensile-csv": "geko.ingest.tensile_csv",
+    "tensile-log": "geko.ingest.tensile_log",
+    "tunableop": "geko.ingest.tunableop",
+    "aiter": "geko.ingest.aiter",
+    "transformer-engine": "geko.ingest.transformer_engine",
+    "timings-parquet": "geko.ingest.timings_parquet",
+    "library-logic": "geko.ingest.library_files",
+    "match-table": "geko.ingest.library_files:MATCH_TABLE",
 }
 
 
@@ -138,7 +150,8 @@ def load(kind: str) -> Format:
     """
     if kind not in MODULES:
         raise UsageError(f"there is no format {kind!r}; choose auto or one of: {', '.join(MODULES)}")
-    form: Format = import_module(MODULES[kind]).FORMAT
+    module, _, name = MODULES[kind].partition(":")
+    form: Format = getattr(import_module(module), name or "FORMAT")
     return form
 
 

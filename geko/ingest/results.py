@@ -8,7 +8,6 @@ once.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from geko.domain.kernel_name import parse_names
 from geko.domain.protocol import Protocol
 from geko.errors import InputError
 from geko.ingest.formats import Parsed, reject_table
+from geko.ingest.hashing import content_sha256
 from geko.ingest.problem_columns import PROBLEM_SCHEMA
 
 if TYPE_CHECKING:
@@ -205,8 +205,7 @@ def parsed(
         kind: name of the format.
         n_lines: lines of the file.
     """
-    with path.open("rb") as file:
-        source = f"{kind}:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    source = f"{kind}:{content_sha256(path)}"
     return Parsed(
         tables=tables_of(results, source, scratch),
         rejects=reject_table([(line, 1, reason, text) for line, reason, text in results.rejects]),

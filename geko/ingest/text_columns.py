@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _INTEGER = r"^[+-]?[0-9]{1,18}$"
 _FLOAT = r"^(?i:[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|nan|inf|infinity))$"
@@ -37,6 +41,36 @@ def read_cells(lines: Sequence[str], width: int) -> list[pa.Array]:
         ),
     )
     return [pc.utf8_trim_whitespace(one_chunk(column)) for column in table.columns]
+
+
+def read_table_cells(
+    lines: Sequence[str], *, lower: bool = False
+) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
+    """A comma-separated table whose first line names its columns, as trimmed text.
+
+    Args:
+        lines: of the file; blank ones are passed over, quotes have no meaning.
+        lower: column names in lower case.
+
+    Returns:
+        The columns and ``line`` (1-based), and the lines of another width as rejects (line, reason, text).
+    """
+    import polars as pl
+
+    frame = pl.DataFrame({"text": lines}, schema={"text": pl.String}).with_row_index("line", 1)
+    frame = frame.filter(pl.col("text").str.strip_chars() != "").with_columns(pl.col("line").cast(pl.Int64))
+    if not len(frame):
+        return pl.DataFrame({"line": []}, schema={"line": pl.Int64}), []
+    names = [name.strip() for name in frame["text"][0].split(",")]
+    names = [name.lower() for name in names] if lower else names
+    rows = frame[1:]
+    fits = rows["text"].str.count_matches(",", literal=True) == len(names) - 1
+    reason = f"the line has not the {len(names)} cells of the header"
+    rejects = [(line, reason, text) for line, text in rows.filter(~fits).iter_rows()]
+    rows = rows.filter(fits)
+    cells = read_cells(rows["text"].to_list(), len(names))
+    columns = {name: pl.Series(name, cell, dtype=pl.String) for name, cell in zip(names, cells, strict=True)}
+    return pl.DataFrame({**columns, "line": rows["line"]}), rejects
 
 
 def one_chunk(column: pa.ChunkedArray) -> pa.Array:

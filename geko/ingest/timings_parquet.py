@@ -115,6 +115,7 @@ CLIENT = Protocol("tensilelite-client", "import", timer="gpu", iteration_rule="u
 def baselines(frame: pl.DataFrame) -> Results:
     """Results of a table of stock choices, one row per shape, timed with hipblaslt-bench."""
     frame = with_gemm_of_names(frame, "stock_solution_name")
+    no_index = pl.lit(None, dtype=pl.Int64)
     shape = pl.col("shape_id").str.extract_groups(_SHAPE).struct
     frame = frame.with_columns(
         trans_a=shape.field("1"),
@@ -125,9 +126,7 @@ def baselines(frame: pl.DataFrame) -> Results:
         line=pl.int_range(1, pl.len() + 1, dtype=pl.Int64),
         us="stock_us",
         gflops="stock_gflops" if "stock_gflops" in frame.columns else pl.lit(None, dtype=pl.Float64),
-        solution_index="stock_solution_index"
-        if "stock_solution_index" in frame.columns
-        else pl.lit(None, pl.Int64),
+        solution_index="stock_solution_index" if "stock_solution_index" in frame.columns else no_index,
         solution_name="stock_solution_name",
     )
     keys = [name for name in ("device", "hipblaslt_version", "hipblaslt_git") if name in frame.columns]

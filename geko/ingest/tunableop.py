@@ -20,7 +20,7 @@ import polars as pl
 from geko.domain.dtypes import UnknownTypeError, canonical_type
 from geko.domain.environment import Environment
 from geko.domain.protocol import Protocol
-from geko.ingest.calls import parsed_calls
+from geko.ingest.listed import with_listed
 from geko.ingest.problem_columns import with_problem_columns
 from geko.ingest.results import Results, parsed, results_of
 from geko.ingest.tuned_table import with_library
@@ -52,7 +52,7 @@ class TunableOp:
         tuned, untuned = read_table(lines)
         tables = parsed(tuned, path, scratch, kind=self.kind, n_lines=len(lines))
         if len(untuned.rows):
-            return parsed_calls(tables, untuned, scratch)
+            return with_listed(tables, untuned, scratch)
         environment = tuned.environments[0]
         version = environment.hipblaslt_version
         return with_library(tables, tuned, path, scratch, program="pytorch", version=version)
@@ -90,13 +90,13 @@ def read_table(lines: list[str]) -> tuple[Results, Results]:
     rows = _with_types(rows.filter(pl.col("m").is_not_null() & pl.col("types").is_not_null()))
     us = pl.col("ms").str.strip_chars().cast(pl.Float64, strict=False) * 1000
     name = pl.col("solution").str.strip_chars()
-    unreadable = pl.when(us.is_null() & name.is_not_null()).then(
-        pl.lit(',"time":"') + pl.col("ms").fill_null("") + '"'
-    )
+    none = pl.lit("")
+    unread_time = us.is_null() & name.is_not_null()
     extra = pl.concat_str(
         pl.lit('{"solution":"'), name, pl.lit('","operator":"'), "kind", pl.lit('"'),
-        pl.when(pl.col("rest") != "").then(pl.lit(',"parameters":"') + pl.col("rest") + '"').otherwise(pl.lit("")),
-        unreadable.otherwise(pl.lit("")), pl.lit("}"),
+        pl.when(pl.col("rest") != "").then(pl.lit(',"parameters":"') + pl.col("rest") + '"').otherwise(none),
+        pl.when(unread_time).then(pl.lit(',"time":"') + pl.col("ms").fill_null("") + '"').otherwise(none),
+        pl.lit("}"),
     )  # fmt: skip
     bias = pl.col("kind").str.contains("Bias") | pl.col("rest").str.contains(
         r"_bias_(?:None|0|False)"

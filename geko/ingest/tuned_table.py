@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from geko.domain.identity import canonical_json, content_id
+from geko.ingest.hashing import content_sha256
 
 if TYPE_CHECKING:
     from geko.ingest.formats import Parsed
@@ -43,8 +43,7 @@ def with_library(
 
     if not len(results.rows):
         return parsed
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = content_sha256(path)
     library_id = content_id("library", digest)
     entries = scratch.query(
         "ingest_results/entries", numbered(results), library_id=library_id, logic_file=path.name
