@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -21,7 +22,10 @@ from geko.warehouse import Warehouse
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Pages of which every command line is held to the CLI and every snippet is run.
-HELD = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("warehouse", "capturing-logs", "gpus"))]
+HELD = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("warehouse", "capturing-logs", "gpus")),
+]
 #: Spelling of the original, which the CLI translates before it parses.
 _TRANSLATED = ("--search", "--bench")
 
@@ -72,7 +76,9 @@ def test_command_lines_are_those_of_the_cli(page: Path) -> None:
             assert words[0] == "--help"
             continue
         command, rest = _command(words)
-        options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        options = {
+            name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)
+        } | {"--help"}
         for word in rest:
             if re.match(r"--?[a-zA-Z]", word):
                 assert word.split("=")[0] in options, f"geko {' '.join(words)}: there is no option {word}"
@@ -126,8 +132,6 @@ def test_python_snippets_run(page: Path, small_run: SmallRun, tmp_path: Path) ->
 
 
 def _environment() -> dict[str, str]:
-    import os
-
     return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
 
 
@@ -150,7 +154,7 @@ def test_options_of_readme_and_their_defaults() -> None:
     from geko.runs.options import RunOptions, SimulateOptions
 
     chosen = RunOptions(simulate=SimulateOptions())
-    rows = re.findall(r"^\| (`--[^|]+) \| ([^|]*) \|", text, re.MULTILINE)
+    rows = re.findall(r"^\| (`--[^|]+) \|([^|]*)\|", text, re.MULTILINE)
     assert len(rows) >= 6
     for cell, default in rows:
         names = re.findall(r"--[\w-]+", cell)
@@ -194,5 +198,7 @@ def test_readme_shows_what_its_first_command_prints(tmp_path: Path) -> None:
     assert len(rows) >= 10
     for row in rows:
         assert " ".join(row.split()[:10]) in printed, row
-    for sentence in re.findall(r"^ {4}((?:Average GEMM uplift|The workload's GEMM time) .*)$", example, re.MULTILINE):
+    for sentence in re.findall(
+        r"^ {4}((?:Average GEMM uplift|The workload's GEMM time) .*)$", example, re.MULTILINE
+    ):
         assert sentence in done.stdout
