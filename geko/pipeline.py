@@ -174,7 +174,12 @@ class _Run:
                     "run_id": run_id, "kind": self.kind, "label": workload.stem, "stage": "baseline",
                     "simulated": ground.simulated, "workload_id": workload.workload_id,
                     "environment_id": ground.environment_id, "library_id": ground.reference.library_id,
-                    "options": canonical_json({**kept, "input": str(workload.input_path or workload.name)}),
+                    "options": canonical_json(
+                        {
+                            **kept, "input": str(workload.input_path or workload.name),
+                            "input_sha256": workload.input_sha256,
+                        }
+                    ),
                     "workdir": str(self.workdir), "pid": os.getpid(), "host": socket.gethostname(), "now": warehouse.now(),
                 },
             ),
@@ -321,8 +326,8 @@ class _Run:
     def _build(self, warehouse: Warehouse, run_id: str, ground: Ground) -> Library | None:
         """Build the library of all winners; None when there is no winner."""
         from geko.export.logic import extract_library
-        from geko.library.build import create
-        from geko.runs.setup import know_library
+        from geko.library.build import built, create
+        from geko.runs.setup import built_library_id, know_library
         from geko.warehouse import Statement
 
         warehouse.apply(Statement("run/set_stage", {"run_id": run_id, "stage": "build"}), repeatable=True)
@@ -330,9 +335,15 @@ class _Run:
         if collection is None:
             return None
         libs = self.workdir / "libs"
-        _clear_yaml(libs)
-        collection.dump(libs)
-        build = create(ground.root.path, libs, self.workdir / "tensile")
+        written = set(collection.dump(libs))
+        # All of the folder is built, so nothing of an earlier run may stay in it.
+        for path in sorted(set(libs.glob("*.yaml")) - written):
+            path.unlink()
+        target = self.workdir / "tensile"
+        known = warehouse.query("run/tuned_library", run_id=run_id)["library_id"][0].as_py()
+        build = built(target, libs)
+        if build is None or known is None or built_library_id(build.code_dir, build.match_table) != known:
+            build = create(ground.root.path, libs, target)
         tuned = know_library(
             warehouse, build.code_dir, build.match_table, ground.arch, "search", libs, str(build.code_dir)
         )
@@ -385,11 +396,6 @@ def new_workdir(parent: Path | None = None, now: datetime | None = None) -> Path
         number += 1
         path = base.with_name(f"{base.name}_{number}")
     return path
-
-
-def _clear_yaml(folder: Path) -> None:
-    for path in folder.glob("*.yaml"):
-        path.unlink()
 
 
 @contextmanager

@@ -52,7 +52,7 @@ def export_run(warehouse: Warehouse, what: str, run_id: str, out: str | Path) ->
     Raises:
         UsageError: an unknown ``what``, or a run without such a result.
     """
-    folder = Path(out)
+    folder = Path(out).absolute()
     if what == "csv":
         from geko.export.tables import export_tables
 

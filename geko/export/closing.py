@@ -20,7 +20,8 @@ def closing_lines(warehouse: Warehouse, run_id: str, kind: str, ground: Ground, 
         metrics = json.loads(warehouse.query("export/metrics", run_id=run_id)["document"][0].as_py())
         lines += _uplift_lines(metrics, word)
         if metrics["counts"]["n_kept"]:
-            lines += _next_commands(ground, workdir)
+            run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
+            lines += _next_commands(ground, workdir, run["label"])
     lines.append(f"Run {run_id[:8]} ({word} times) is in {warehouse.path}; files are in {workdir}")
     return lines
 
@@ -43,7 +44,7 @@ def _uplift_lines(metrics: dict[str, dict[str, float]], word: str) -> list[str]:
     return lines
 
 
-def _next_commands(ground: Ground, workdir: Path) -> list[str]:
+def _next_commands(ground: Ground, workdir: Path, label: str) -> list[str]:
     from geko.domain.arch import get_arch
 
     root = ground.root.path
@@ -59,9 +60,13 @@ def _next_commands(ground: Ground, workdir: Path) -> list[str]:
             str(logic), str(workdir / "final_libs"), str(logic),
         ]
     )  # fmt: skip
+    devices = ",".join(str(slot.ordinal) for slot in ground.slots)
+    verify = ["geko", "bench", "--workload-log", str(workdir / f"{label}.yaml"), "-d", devices]
+    # A simulated checkout isn't found by path: its times need the word.
+    verify += ["--simulate", "--arch", ground.arch] if ground.simulated else ["--hipblaslt", str(root)]
     return [
         f"Kept solutions are in {workdir / 'final_libs'}. Next:",
         f"  1. merge:    {merge}",
         f"  2. rebuild:  cd {shlex.quote(str(root))} && invoke build --clients --architecture {ground.arch}",
-        f"  3. verify:   geko bench --workload-log {shlex.quote(str(workdir))}/*.yaml -d 0",
+        f"  3. verify:   {shlex.join(verify)}",
     ]

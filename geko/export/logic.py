@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geko.errors import InputError, UsageError
-from geko.export.record import record_files
+from geko.export.record import record_files, remove_stale
+from geko.log import logger
 
 if TYPE_CHECKING:
     from geko.library.model import LibraryCollection
@@ -70,7 +71,7 @@ def export_logic(
 ) -> list[Path]:
     """Write the kept solutions of a run as library logic (12-element lists), ready for TensileMergeLibrary.
 
-    Files of an earlier export that have no successor are removed once the new ones are in.
+    Files that an earlier export left in the folder and that have no successor are removed once the new ones are in.
 
     Returns:
         The files; none when nothing was kept.
@@ -80,6 +81,11 @@ def export_logic(
         raise UsageError(f"run {run_id[:8]} is a benchmark: it has no solutions to export")
     collection = extract_library(warehouse, run_id, reference or reference_of(warehouse, run), kept_only=True)
     paths = [] if collection is None else collection.dump(folder)
-    for stale in set(folder.glob("*.yaml")) - set(paths):
-        stale.unlink()
-    return record_files(warehouse, run_id, run["simulated"], [("library-logic", path) for path in paths])
+    record_files(warehouse, run_id, run["simulated"], [("library-logic", path) for path in paths])
+    remove_stale(warehouse, folder, paths)
+    others = sorted(path.name for path in set(folder.glob("*.yaml")) - set(paths))
+    if others:
+        logger.warning(
+            "%s also holds %d file(s) that are not of this run: %s", folder, len(others), others[0]
+        )
+    return paths

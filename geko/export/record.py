@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from geko.log import logger
+
 if TYPE_CHECKING:
     from geko.warehouse import Warehouse
 
@@ -45,3 +47,31 @@ def record_files(
             Statement("export/record_file", {"now": warehouse.now()}, {"files": pa.Table.from_pylist(rows)})
         )
     return paths
+
+
+def remove_stale(warehouse: Warehouse, folder: Path, written: Iterable[Path]) -> list[Path]:
+    """Remove what earlier exports left in a folder and this one did not write again.
+
+    Only files that an export wrote and nobody changed since are removed: everything else in the folder is the user's.
+    To be called once the new files are in, so that good results stay until better ones are there.
+
+    Args:
+        warehouse: where the exports are recorded.
+        folder: the folder (absolute).
+        written: files of this export.
+
+    Returns:
+        The files that were removed.
+    """
+    now = {str(path) for path in written}
+    removed = []
+    for row in warehouse.query("export/written_files", folder=str(folder)).to_pylist():
+        path = Path(row["path"])
+        if row["path"] in now or not path.is_file():
+            continue
+        if hashlib.sha256(path.read_bytes()).hexdigest() not in row["sha256"]:
+            logger.warning("%s is of an earlier run and was changed since; it stays", path)
+            continue
+        path.unlink()
+        removed.append(path)
+    return removed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from geko.export.bench_files import export_job_files, export_replay
 from geko.export.logic import export_logic
-from geko.export.record import record_files
+from geko.export.record import record_files, remove_stale
 from geko.export.tables import export_tables
 from geko.fsio import write_text_atomic
 
@@ -32,7 +31,7 @@ def export_workdir(
 
     Returns:
         The files: tables, the replayable benchmark and its output, the programs' inputs and outputs, ``final_libs/``,
-        ``failed_jobs.log`` and ``run_state.json``.
+        ``failed_jobs.log`` (in ``search/`` for a search) and ``run_state.json``.
     """
     run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
     paths = export_tables(warehouse, run_id, folder)
@@ -45,23 +44,22 @@ def export_workdir(
             paths += export_logic(warehouse, run_id, folder / "final_libs", reference)
     failed = warehouse.query("export/failed_jobs", run_id=run_id)["line"].to_pylist()
     if failed:
-        write_text_atomic(folder / "failed_jobs.log", "".join(f"{line}\n" for line in failed))
-        written.append(("failed-jobs", folder / "failed_jobs.log"))
-    else:
-        (folder / "failed_jobs.log").unlink(missing_ok=True)
+        log = folder / ("search" if run["kind"] == "search" else ".") / "failed_jobs.log"
+        write_text_atomic(log, "".join(f"{line}\n" for line in failed))
+        written.append(("failed-jobs", log))
     write_text_atomic(folder / "run_state.json", _run_state(run))
     written.append(("run-state", folder / "run_state.json"))
-    return paths + record_files(warehouse, run_id, run["simulated"], written)
+    paths += record_files(warehouse, run_id, run["simulated"], written)
+    remove_stale(warehouse, folder, paths)
+    return paths
 
 
 def _run_state(run: dict[str, Any]) -> str:
-    source = str(json.loads(run["options"]).get("input", ""))
-    path = Path(source)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest() if source and path.is_file() else None
+    options = json.loads(run["options"])
     finished = run["state"] == "finished"
     state = {
-        "input_sha256": digest,
-        "input_path": source,
+        "input_sha256": options.get("input_sha256"),
+        "input_path": options.get("input", ""),
         "created_at": _iso(run["started_at"]),
         "last_modified": _iso(run["ended_at"] or run["started_at"]),
         "configured": finished,

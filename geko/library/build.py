@@ -222,6 +222,24 @@ def is_built(output_dir: str | Path, lib_dir: str | Path | None = None) -> bool:
     )
 
 
+def built(output_dir: str | Path, lib_dir: str | Path) -> Build | None:
+    """The build that a directory holds, if it is one of just these logic files.
+
+    Args:
+        output_dir: where :func:`create` built.
+        lib_dir: the logic files that it should be built from.
+
+    Returns:
+        None when it has to be built (again). Which compiler built it is not asked.
+    """
+    out = Path(output_dir).resolve()
+    if not is_built(out, lib_dir):
+        return None
+    stamp: dict[str, str] = json.loads((out / STAMP).read_text())
+    table = out / MATCH_TABLE
+    return Build(out, stamp["architecture"], table if table.is_file() else None, _code_dirs(out)[0])
+
+
 def remove_build(output_dir: str | Path) -> None:
     """Remove what :func:`create` made: ``library/``, the MatchTable and the stamp."""
     out = Path(output_dir)

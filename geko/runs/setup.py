@@ -210,7 +210,7 @@ def know_library(
     from geko.warehouse import Statement
 
     digest = _built_digest(folder, match_table)
-    library_id = content_id("library", digest)
+    library_id = content_id("library", digest)  # as built_library_id
     now = warehouse.now()
     row: dict[str, Any] = {
         "library_id": library_id, "kind": "built", "name": folder.name, "arch": arch, "origin": origin,
@@ -242,6 +242,11 @@ def know_library(
 def _library_types(table: pa.Table) -> list[str]:
     """Library type of each entry: the folder of its logic file, such as ``Equality``."""
     return [Path(text).parent.name for text in table["logic_file"].to_pylist()]
+
+
+def built_library_id(folder: Path, match_table: Path | None) -> str:
+    """Id of a built library, as `know_library` gives it."""
+    return content_id("library", _built_digest(folder, match_table))
 
 
 def _built_digest(folder: Path, match_table: Path | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ class LoadedWorkload:
         n_problems: distinct problems.
         n_calls: calls in total.
         input_path: the file it came from, where there is one.
+        input_sha256: hash of what was ingested.
     """
 
     workload_id: str
@@ -37,6 +39,7 @@ class LoadedWorkload:
     n_problems: int
     n_calls: int
     input_path: Path | None
+    input_sha256: str | None
 
 
 def load_source(warehouse: Warehouse, source: Source, arch: str | None = None) -> LoadedWorkload:
@@ -52,7 +55,8 @@ def load_source(warehouse: Warehouse, source: Source, arch: str | None = None) -
         UsageError: the named workload doesn't exist.
     """
     if source.kind == "workload":
-        name, stem, first = str(source.name), str(source.name), None
+        name, first = str(source.name), None
+        stem = re.sub(r"[^\w.@+-]+", "_", name).lstrip(".") or "workload"
     elif source.kind == "inline":
         name, stem, first = _load_inline(warehouse, source.words, arch), "synthetic_workload", None
     else:
@@ -64,7 +68,9 @@ def load_source(warehouse: Warehouse, source: Source, arch: str | None = None) -
             known = ", ".join(warehouse.query("run/workload_names")["name"].to_pylist()) or "none"
             raise UsageError(f"there is no workload {name!r} in {warehouse.path}; known: {known}")
         raise InputError("no GEMM was found in it", path=first or name)
-    return LoadedWorkload(workload_id, name, stem, row["digest"], row["n_problems"], row["n_calls"], first)
+    return LoadedWorkload(
+        workload_id, name, stem, row["digest"], row["n_problems"], row["n_calls"], first, row["input_sha256"]
+    )
 
 
 def _load_inline(warehouse: Warehouse, words: tuple[str, ...], arch: str | None) -> str:

@@ -118,7 +118,8 @@ def condense_folder(
         check_logic(logic, path)
         if arch not in (architecture(logic)[0], logic[1]):
             continue
-        tables.append(condense(logic, str(path), len(entries)))
+        # Below the folder: the built library must not depend on where its logic lay.
+        tables.append(condense(logic, path.relative_to(folder).as_posix(), len(entries)))
         entries += [(str(path), local) for local in range(len(logic[5]))]
     return tables, entries
 

@@ -7,7 +7,7 @@ SELECT
     m.protocol_id, m.job_id, m.file_id, m.attempt, m.block_id, m.round, m.arm, m.device_id, m.rank, m.solution_index,
     m.us, m.gflops, m.gbps, m.iters, m.cold_iters, m.sclk_mhz, m.mclk_mhz, m.workspace, m.measured_at, m.extra,
     t.harness, t.role, e.simulated, e.gfx,
-    2.0 * p.m * p.n * p.k * p.batch / m.us / 1e3 AS gflops_computed
+    2e0 * p.m * p.n * p.k * p.batch / m.us / 1e3 AS gflops_computed
 FROM measurement AS m
 JOIN problem AS p ON p.problem_id = m.problem_id
 JOIN protocol AS t ON t.protocol_id = m.protocol_id
@@ -17,4 +17,4 @@ LEFT JOIN arch_peak AS k ON k.arch = split_part(e.gfx, ':', 1) AND k.a_type = p.
 WHERE m.outcome = 'ok'
   AND isfinite(m.us) AND m.us > 0
   AND NOT coalesce(m.winner_echo, false)
-  AND 2.0 * p.m * p.n * p.k * p.batch / m.us / 1e3 <= coalesce(k.peak_gflops * 1.02, 'inf'::DOUBLE);
+  AND 2e0 * p.m * p.n * p.k * p.batch / m.us / 1e3 <= coalesce(k.peak_gflops * 1.02, 'inf'::DOUBLE);

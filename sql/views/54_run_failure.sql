@@ -1,6 +1,19 @@
--- Problems of a run with a job that ended without a result, with the outcome of its last attempt.
+-- Problems of a run without a result of one of its jobs, with the outcome of the last attempt: jobs that ended badly (each of
+-- the problems of a job of several), and shapes that failed inside a comparison that went on without them.
 CREATE OR REPLACE VIEW run_failure AS
-SELECT rj.run_id, j.problem_id, j.job_id, j.kind, j.state, j.outcome, j.attempts
+SELECT rj.run_id, coalesce(j.problem_id, p.problem_id) AS problem_id, j.job_id, j.kind, j.state, j.outcome, j.attempts
 FROM run_job AS rj
 JOIN job AS j ON j.job_id = rj.job_id
-WHERE j.state IN ('failed', 'dead', 'cancelled') OR (j.state = 'done' AND j.outcome <> 'ok');
+LEFT JOIN (
+    SELECT job_id, unnest((spec ->> '$.problem_ids')::UUID[]) AS problem_id FROM job_spec
+) AS p ON p.job_id = j.job_id AND j.problem_id IS NULL
+WHERE j.state IN ('failed', 'dead', 'cancelled') OR (j.state = 'done' AND j.outcome <> 'ok')
+UNION ALL
+SELECT rj.run_id, m.problem_id, j.job_id, j.kind, j.state, min(m.outcome) AS outcome, j.attempts
+FROM run_job AS rj
+JOIN job AS j ON j.job_id = rj.job_id AND j.kind = 'compare' AND j.state = 'done' AND j.outcome = 'ok'
+JOIN measurement AS m ON m.job_id = j.job_id
+JOIN (SELECT job_id, max(attempt) AS attempt FROM measurement WHERE job_id IS NOT NULL GROUP BY job_id) AS l
+  ON l.job_id = m.job_id AND m.attempt IS NOT DISTINCT FROM l.attempt
+WHERE m.outcome NOT IN ('ok', 'skipped', 'not_checked')
+GROUP BY rj.run_id, m.problem_id, j.job_id, j.kind, j.state, j.attempts;

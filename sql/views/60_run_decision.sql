@@ -10,7 +10,9 @@ WITH o AS (
     FROM run
 ), f AS (
     SELECT run_id, problem_id, min(kind) AS kind, min(outcome) AS outcome,
-           bool_or(outcome IN ('no_solution', 'unsupported')) AS no_solution
+           bool_or(outcome IN ('no_solution', 'unsupported')) AS no_solution,
+           -- A shape that failed under one of the libraries half way has pairs, but they prove nothing.
+           arg_min(outcome, outcome) FILTER (WHERE kind = 'compare') AS compare_failure
     FROM run_failure WHERE problem_id IS NOT NULL GROUP BY run_id, problem_id
 ), facts AS (
     SELECT
@@ -20,7 +22,7 @@ WITH o AS (
         ra.solution_id AS reference_id, ta.solution_id AS tuned_id,
         u.n_pairs, u.us_reference, u.us_tuned, u.ratio, u.ratio_low, u.ratio_high,
         k.outcome AS check_outcome, k.norm_error,
-        f.outcome AS failure, f.kind AS failed_kind, coalesce(f.no_solution, false) AS no_solution
+        coalesce(f.compare_failure, f.outcome) AS failure, if(f.compare_failure IS NULL, f.kind, 'compare') AS failed_kind, f.compare_failure, coalesce(f.no_solution, false) AS no_solution
     FROM o
     JOIN run_contribution AS c ON c.run_id = o.run_id
     LEFT JOIN run_winner AS w ON w.run_id = c.run_id AND w.problem_id = c.problem_id
@@ -37,7 +39,7 @@ WITH o AS (
             WHEN kept IS NOT DISTINCT FROM false THEN 'not_important'
             WHEN winner_id IS NULL AND no_solution THEN 'no_solution'
             WHEN winner_id IS NULL AND failure IS NOT NULL THEN 'device_fault'
-            WHEN ratio IS NULL AND failure IS NOT NULL THEN 'device_fault'
+            WHEN compare_failure IS NOT NULL OR (ratio IS NULL AND failure IS NOT NULL) THEN 'device_fault'
             WHEN ratio IS NULL AND is_stock_choice THEN 'same_kernel'
             WHEN ratio IS NULL THEN 'undecided'
             WHEN verify AND (check_outcome = 'failed' OR norm_error >= err_thr) THEN 'wrong_result'

@@ -3,10 +3,10 @@ CREATE OR REPLACE VIEW export_raw_results AS
 SELECT
     d.run_id, d.seq AS row_order, g.* EXCLUDE (problem_id),
     t.rotating_mib AS rotating_buffer, t.flush::INTEGER AS flush, (t.timer = 'gpu')::INTEGER AS use_gpu_timer,
-    2.0 * g.m * g.n * g.k * g.batch_count / d.us_reference / 1e3 AS "hipblaslt-Gflops_reference",
+    2e0 * g.m * g.n * g.k * g.batch_count / d.us_reference / 1e3 AS "hipblaslt-Gflops_reference",
     mr.gbps AS "hipblaslt-GB/s_reference", d.us_reference, lr.kernel AS kernel_reference, lr.solution AS solution_reference,
     ra.solution_index AS "solutionIdx_reference", coalesce(sr.library_type, 'NotFound') AS lib_source_reference,
-    2.0 * g.m * g.n * g.k * g.batch_count / d.us_tuned / 1e3 AS "hipblaslt-Gflops_tuned",
+    2e0 * g.m * g.n * g.k * g.batch_count / d.us_tuned / 1e3 AS "hipblaslt-Gflops_tuned",
     mt.gbps AS "hipblaslt-GB/s_tuned", d.us_tuned, lt.kernel AS kernel_tuned, lt.solution AS solution_tuned,
     ta.solution_index AS "solutionIdx_tuned", coalesce(d.norm_error, 0) AS error_tuned,
     d.ratio, d.ratio_low, d.ratio_high, d.n_pairs,

@@ -1,6 +1,6 @@
--- Lines of failed_jobs.log: what failed for good, and why.
-SELECT concat(f.kind, ' ', coalesce(concat(gemm_name(q), '_M', q.m, '_N', q.n, '_B', q.batch, '_K', q.k), f.job_id::VARCHAR),
-              ': ', f.outcome, ' after ', f.attempts, ' attempt(s)',
+-- Lines of failed_jobs.log: what failed for good, and why. A job of several problems has a line for each.
+SELECT DISTINCT concat(f.kind, ' ', coalesce(concat(gemm_name(q), '_M', q.m, '_N', q.n, '_B', q.batch, '_K', q.k), f.job_id::VARCHAR),
+              ': ', coalesce(f.outcome, f.state), ' after ', f.attempts, ' attempt(s)',
               coalesce(concat(': ', replace(a.message, chr(10), ' ')), '')) AS line
 FROM run_failure AS f
 LEFT JOIN problem AS q ON q.problem_id = f.problem_id

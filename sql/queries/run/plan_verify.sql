@@ -3,10 +3,10 @@ SELECT
     job_key('verify', q.problem_id::VARCHAR, $tuned_library_id, $protocol_id, $environment_id, '') AS job_id,
     'verify' AS kind, $priority::DOUBLE AS priority,
     -- The reference result is computed on the host, at some 5 GFLOP/s.
-    1.0 + 2.0 * q.m * q.n * q.k * q.batch / 5e9 AS cost_s,
+    1.0 + 2e0 * q.m * q.n * q.k * q.batch / 5e9 AS cost_s,
     concat_ws('|', 'verify', $tuned_library_id, $protocol_id, $environment_id) AS batch_key,
     q.problem_id, $tuned_library_id::UUID AS library_id, $protocol_id::UUID AS protocol_id, $environment_id::UUID AS environment_id,
-    $max_attempts::INTEGER AS max_attempts, $timeout_s + 10.0 * 2.0 * q.m * q.n * q.k * q.batch / 5e9 AS timeout_s,
+    $max_attempts::INTEGER AS max_attempts, $timeout_s + 10 * 2e0 * q.m * q.n * q.k * q.batch / 5e9 AS timeout_s,
     json_object(
         'harness', 'hipblaslt-bench', 'root', $root, 'problem_ids', [q.problem_id::VARCHAR],
         'rows', [json_merge_patch(timed_row(q, $settings::JSON, 1, 0),
