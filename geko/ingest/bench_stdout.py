@@ -429,3 +429,8 @@ def match_blocks(blocks: pa.Table, rows: Sequence[dict[str, Any]]) -> list[int |
     from geko.ingest import bench_match
 
     return bench_match.match_blocks(blocks, rows)
+
+
+def column_of(name: str) -> str | None:
+    """Column of ``blocks`` for a name in a header, None for a name that goes into ``extra``."""
+    return _BY_HEADER.get(_key(name))
