@@ -4,8 +4,8 @@
 
 Writes logs of the form that hipBLASLt writes (mask 64): one with 2,309 distinct lines that repeat, one in
 which all lines differ. Every ingest is a new process with a new warehouse, its start-up counted; the log is in
-the page cache. CSafeLoader reads a sample of the same lines right before and after, and its faster rate counts.
-Printed are lines per second, the ratio, and the peak memory of the process.
+the page cache. CSafeLoader reads a sample of the same lines in turns with it, and the best of three counts for
+both. Printed are lines per second, the ratio, and the peak memory of the process.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 
 DISTINCT = 2309
 SAMPLE = 3000
+TRIES = 3
 ROOT = Path(__file__).resolve().parent.parent
 CHILD = """
 import resource, sys, json
@@ -46,7 +47,8 @@ def line(rng: random.Random, m: int) -> str:
         " stride_a: 0, stride_b: 0, stride_c: 0, stride_d: 0, alpha: 1.000000, beta: 0.000000,"
         f" transA: {trans_a}, transB: {trans_b}, batch_count: 1, scaleA: 0, scaleB: 0,"
         " scaleAlpha_vector: false, gradient: false, use_e: false, bias_vector: false, bias_source: d,"
-        " a_type: bf16_r, b_type: bf16_r, c_type: bf16_r, d_type: bf16_r, scale_type: f32_r, bias_type: f32_r, compute_type: c_f32_r,"
+        " a_type: bf16_r, b_type: bf16_r, c_type: bf16_r, d_type: bf16_r, scale_type: f32_r,"
+        " bias_type: f32_r, compute_type: c_f32_r,"
         " activation_type: none, flush: false, rotating: 512, cold_iters: 0, iters: 0,"
         f" call_count: {rng.randrange(1, 500)}}}\n"
     )
@@ -61,6 +63,7 @@ def write_logs(folder: Path, count: int) -> tuple[Path, Path]:
         handle.writelines(rng.choice(pool) for _ in range(count))
     with distinct.open("w") as handle:
         handle.writelines(line(rng, number + 1) for number in range(count))
+    os.sync()  # writing back the logs must not be part of what is timed
     return repeating, distinct
 
 
@@ -96,9 +99,13 @@ def compare(name: str, log: Path, count: int, folder: Path, wanted: float) -> No
     with log.open("rb") as handle:
         while handle.read(1 << 24):
             pass
-    before = yaml_rate(log)
-    seconds, found = ingest_in_child(database, log)
-    rate = max(before, yaml_rate(log))
+    rate, seconds = 0.0, float("inf")
+    for _ in range(TRIES):
+        # The best of each side counts, taken in turns, so that both saw the same machine.
+        database.unlink(missing_ok=True)
+        rate = max(rate, yaml_rate(log))
+        taken, found = ingest_in_child(database, log)
+        seconds = min(seconds, taken)
     assert found["state"] == "new", found
     assert found["rows"] == found["lines"] == count, found
     again, known = ingest_in_child(database, log)
