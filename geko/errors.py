@@ -88,7 +88,7 @@ class RunFailedError(GekoError, ValueError):
     """A run ended without any usable result."""
 
 
-class Interrupted(GekoError):  # noqa: N818 - it is a signal, not a fault
+class Interrupted(GekoError):
     """The user stopped the run (Ctrl-C, SIGTERM); all acknowledged results are kept."""
 
     exit_code = 130

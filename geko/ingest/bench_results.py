@@ -125,7 +125,7 @@ def _frame(out: BenchOutput, options: list[dict[str, str]]) -> pl.DataFrame:
         also["winner"] = pc.if_else(winner, "1", pa.scalar(None, pa.string()))
     extra = merge_json(blocks["extra"].combine_chunks(), extra_json(also, blocks.num_rows))
     blocks = blocks.set_column(blocks.schema.get_field_index("extra"), "extra", extra)
-    frame: pl.DataFrame = pl.from_arrow(blocks).rename(_RENAMED)  # type: ignore[union-attr,assignment]
+    frame = pl.DataFrame(blocks).rename(_RENAMED)
     given = pl.DataFrame(
         [
             [index, *(option.get(name) for name in (*_TYPES, "rotating", "use_e"))]

@@ -120,7 +120,7 @@ def _results(
 ) -> Results:
     environment = Environment(simulated=False, gfx=facts.get("isa"), hip=facts.get("hip"))
     if frame is None:
-        blank = {name: [] for name in ("trans_a", "trans_b", "a_type", "compute_type")}
+        blank: dict[str, list[str]] = {name: [] for name in ("trans_a", "trans_b", "a_type", "compute_type")}
         empty = pl.DataFrame(
             {**blank, "m": [], "n": [], "k": []}, schema=dict.fromkeys([*blank, "m", "n", "k"], pl.String)
         )

@@ -429,9 +429,7 @@ class QueueOwner:
         failing = self._rows("queue/failing_devices", device_ids=sorted(suspects), n=n)
         for device_id, outcome in failing:
             reason = f"{n} failures in a row, the last: {outcome}"
-            logger.warning(
-                "device %s gets no more work: %s (geko jobs retry --device lifts it)", device_id, reason
-            )
+            logger.warning("device %s gets no more work: %s (geko jobs retry lifts it)", device_id, reason)
             self._rows("queue/quarantine", device_ids=[device_id], now=now, reason=reason)
             tokens = [row[0] for row in self._rows("queue/device_leases", device_ids=[device_id])]
             if tokens:

@@ -17,11 +17,11 @@ from geko.config_generator.load_input_config import load_requests
 from geko.config_generator.output_writer import render
 from geko.errors import InputError
 
-BASE: dict[str, Any] = {"TRANSA": "T", "TRANSB": "N", "DataType": "B", "DestDataType": "B", "ComputeDataType": "S",  # noqa: E501
+BASE: dict[str, Any] = {"TRANSA": "T", "TRANSB": "N", "DataType": "B", "DestDataType": "B", "ComputeDataType": "S",
                         "ARCH": "gfx950", "Sizes": [[256, 256, 1, 1024], [1, 3, 1, 640]]}  # fmt: skip
 KINDS = [
-    ("gfx950", "B", "B", "S"), ("gfx950", "F8", "B", "S"), ("gfx950", "X", "S", "S"), ("gfx950", "D", "D", "D"),  # noqa: E501
-    ("gfx950", "F4", "B", "S"), ("gfx942", "H", "H", "S"), ("gfx942", "S", "S", "S"), ("gfx942", "F8N", "H", "S"),  # noqa: E501
+    ("gfx950", "B", "B", "S"), ("gfx950", "F8", "B", "S"), ("gfx950", "X", "S", "S"), ("gfx950", "D", "D", "D"),
+    ("gfx950", "F4", "B", "S"), ("gfx942", "H", "H", "S"), ("gfx942", "S", "S", "S"), ("gfx942", "F8N", "H", "S"),
     ("gfx1250", "B", "B", "S"), ("gfx1250-strict", "F8", "B", "S"),
 ]  # fmt: skip
 
@@ -36,7 +36,7 @@ def test_round_trip_and_legality(arch: str, data: str, dest: str, compute: str, 
     for layout in (("T", "N"), ("N", "T")):
         found = list(
             generate(
-                requests(ARCH=arch, DataType=data, DestDataType=dest, ComputeDataType=compute, backend=backend,  # noqa: E501
+                requests(ARCH=arch, DataType=data, DestDataType=dest, ComputeDataType=compute, backend=backend,
                          TRANSA=layout[0], TRANSB=layout[1])
             )
         )  # fmt: skip
@@ -164,8 +164,8 @@ def test_spelling_is_read_from_the_checkout(tmp_path: Path) -> None:
 
 
 def test_custom_schedules_are_not_repeated(tmp_path: Path) -> None:
-    kernel = {"name": "k", "dtype": "16bit", "MacroTile0": 256, "MacroTile1": 256, "MatrixInstruction": [16, 16, 32, 1],  # noqa: E501
-              "MIWaveGroup": [2, 2], "DepthU": 64, "PrefetchGlobalRead": 2, "GlobalReadVectorWidthA": 8, "LDSTrInst": 0,  # noqa: E501
+    kernel = {"name": "k", "dtype": "16bit", "MacroTile0": 256, "MacroTile1": 256, "MatrixInstruction": [16, 16, 32, 1],
+              "MIWaveGroup": [2, 2], "DepthU": 64, "PrefetchGlobalRead": 2, "GlobalReadVectorWidthA": 8, "LDSTrInst": 0,
               "TransposeA": True, "TransposeB": False, "DirectToLds": "x"}  # fmt: skip
     (request,) = requests(backend="tensile", Sizes=[[4096, 4096, 1, 4096]])
     (config,) = generate([request], kernels=[kernel])

@@ -60,7 +60,7 @@ def test_int8_has_no_twins_by_default() -> None:
     assert frame.height == frame.unique(MI_COLUMNS).height < 3843
 
 
-#: size -> numbers at F=2 and at F=1 (level 1, level 2, after GSU, entries), first entry: wave tile, waves, g, l.  # noqa: E501
+#: size -> numbers at F=2 and at F=1 (level 1, level 2, after GSU, entries), first entry: wave tile, waves, g, l.
 GFX950 = {
     "a": ((16, 13, 13, 13), (16, 16, 16, 16), (1, 10, 1, 4, 1, 1)),
     "b": ((31, 31, 31, 31), (31, 31, 31, 31), (1, 1, 1, 1, 1, 4)),

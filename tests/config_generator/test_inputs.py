@@ -14,7 +14,7 @@ from geko.errors import InputError, MissingFileError
 HEAD = "TRANSA: T\nTRANSB: N\nDataType: B\nDestDataType: B\nComputeDataType: S\nARCH: gfx950\n"
 SIZES = "Sizes:\n  - [4096, 4096, 1, 4096]\n"
 LOG = (
-    "- {function: matmul, M: 64, N: 32, K: 128, batch_count: 1, transA: T, transB: N, a_type: bf16_r, b_type: bf16_r, "  # noqa: E501
+    "- {function: matmul, M: 64, N: 32, K: 128, batch_count: 1, transA: T, transB: N, a_type: bf16_r, b_type: bf16_r, "
     "c_type: bf16_r, d_type: bf16_r, compute_type: c_f32_r, scaleA: 0, scaleB: 0, call_count: 3}\n"
 )
 
@@ -81,7 +81,7 @@ def test_several_problems(tmp_path: Path) -> None:
     first, second = load(tmp_path, text)
     assert (first.gemm.name, first.settings.mi_filter) == ("BBS_TN", 2)
     assert (second.gemm.name, second.settings.mi_filter) == ("BBS_NN", 1)
-    listed = "".join(f"- {{TRANSA: {a}, TRANSB: N, DataType: B, DestDataType: B, ComputeDataType: S, ARCH: gfx950, "  # noqa: E501
+    listed = "".join(f"- {{TRANSA: {a}, TRANSB: N, DataType: B, DestDataType: B, ComputeDataType: S, ARCH: gfx950, "
                      "Sizes: [[8, 8, 1, 8]]}\n" for a in "TN")  # fmt: skip
     assert [request.gemm.name for request in load(tmp_path, listed)] == ["BBS_TN", "BBS_NN"]
     with pytest.raises(InputError, match=r"list.yaml:8: unknown key Size; did you mean Sizes"):
@@ -101,7 +101,7 @@ def test_workload_log(tmp_path: Path) -> None:
 
 
 def test_scaled_rows() -> None:
-    row = {"M": 64, "N": 64, "K": 256, "batch_count": 1, "transA": "T", "transB": "N", "a_type": "f8_r", "b_type": "f8_r",  # noqa: E501
+    row = {"M": 64, "N": 64, "K": 256, "batch_count": 1, "transA": "T", "transB": "N", "a_type": "f8_r", "b_type": "f8_r",
            "c_type": "bf16_r", "compute_type": "f32_r", "scaleA": 1001, "scaleB": 1001}  # fmt: skip
     (config,) = problems_from_rows([row])
     assert config.name == "F8BS_MXE8B32_TN"
