@@ -155,7 +155,8 @@ def test_arithmetic_intensity(scratch: Scratch, rows: list[tuple[int, int, int, 
 
 def test_arithmetic_intensity_of_sub_byte_and_unknown_types(scratch: Scratch) -> None:
     sizes = "300000::BIGINT AS m, 300000::BIGINT AS n, 300000::BIGINT AS k"
-    wide = f"SELECT arithmetic_intensity(p) FROM (SELECT {sizes}, 'f4_r' AS a_type, 'f6_r' AS b_type, 'bf16_r' AS c_type) AS p"
+    types = "'f4_r' AS a_type, 'f6_r' AS b_type, 'bf16_r' AS c_type"
+    wide = f"SELECT arithmetic_intensity(p) FROM (SELECT {sizes}, {types}) AS p"
     assert one(scratch, wide) == pytest.approx(2 * 300000 / (0.5 + 0.75 + 2))
     assert one(scratch, wide.replace("'f6_r'", "'posit8'")) is None
 
