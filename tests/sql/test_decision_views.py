@@ -120,7 +120,8 @@ class Tiny:
         return shape
 
     def rows(self, text: str) -> list[dict[str, Any]]:
-        return self.scratch.sql(text).to_pylist()
+        found: list[dict[str, Any]] = self.scratch.sql(text).to_pylist()
+        return found
 
     def decision(self, shape: str) -> tuple[str, str]:
         rows = self.rows(f"SELECT class, reason FROM run_decision WHERE problem_id = '{shape}'")
