@@ -19,6 +19,8 @@ Everything that is read, measured and decided is kept in one DuckDB file (--db).
   geko search --simulate --workload-log examples/workload.yaml --workdir out    try it without a GPU
 
 The spelling of the original tool works too: geko --search --workload-log L --devices=0,1 --keep_thr 0.1
+
+A hipBLASLt checkout is named with --hipblaslt PATH or $GEKO_HIPBLASLT_PATH, the warehouse with --db FILE or $GEKO_DB.
 """
 
 #: command → (module, function or sub-app, short help); in the order of the help page.
@@ -62,6 +64,7 @@ def build(words: Sequence[str]) -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         help=_HELP,
+        context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
     )
     app.callback()(_root)
     for name, (module, attribute, short) in COMMANDS.items():

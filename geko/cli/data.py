@@ -73,10 +73,9 @@ def export(
     """Write what a run found: kept solutions as Tensile logic, its tables, or everything."""
     from geko.cli.main import start
     from geko.export import export_run, resolve_run
-    from geko.warehouse import Warehouse
 
     start(verbose)
-    with Warehouse.open(db) as warehouse:
+    with o.existing(db) as warehouse:
         paths = export_run(warehouse, what.value, resolve_run(warehouse, run), out)
     typer.echo("\n".join(str(path) for path in paths) or "nothing to export: no shape was kept")
 
@@ -94,10 +93,9 @@ def sql(
 ) -> None:
     """Ask the warehouse. Reads only, also while a run is going on; Ctrl-C ends the query."""
     from geko.cli.main import start
-    from geko.warehouse import Warehouse
 
     start(1)
-    with Warehouse.open(db) as warehouse:
+    with o.existing(db) as warehouse:
         if query is None and sys.stdin.isatty():
             from geko.cli.prompt import prompt
 

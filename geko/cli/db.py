@@ -31,10 +31,9 @@ def migrate(db: o.Db = None) -> None:
 def check(db: o.Db = None, form: o.Format = o.Form.table) -> None:
     """Look for doubled ids, dangling references, stuck leases, ids that don't fit their rows. Exit 1 if there are any."""
     from geko.cli.main import start
-    from geko.warehouse import Warehouse
 
     start(1)
-    with Warehouse.open(db) as warehouse:
+    with o.existing(db) as warehouse:
         findings = warehouse.check()
     render([asdict(finding) for finding in findings], form)
     if any(finding.n for finding in findings):
@@ -45,10 +44,9 @@ def check(db: o.Db = None, form: o.Format = o.Form.table) -> None:
 def snapshot(out: Annotated[Path, typer.Argument(help="New file.")], db: o.Db = None) -> None:
     """Copy the warehouse as it is now, for the duckdb shell and BI tools; a run isn't disturbed."""
     from geko.cli.main import start
-    from geko.warehouse import Warehouse
 
     start(1)
-    with Warehouse.open(db) as warehouse:
+    with o.existing(db) as warehouse:
         typer.echo(str(warehouse.snapshot(out)))
 
 
@@ -85,11 +83,10 @@ def prune(
     from datetime import timedelta
 
     from geko.cli.main import start
-    from geko.warehouse import Warehouse
     from geko.warehouse.maintenance import PruneOptions
 
     start(1)
-    with Warehouse.open(db) as warehouse:
+    with o.existing(db) as warehouse:
         before = warehouse.now() - timedelta(days=days)
         counts = warehouse.prune(PruneOptions(outputs, attempts, before, dry_run=not yes))
     render(

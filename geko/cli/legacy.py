@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from geko.errors import UsageError
+import re
+
+from geko.errors import GekoError, UsageError
+
+#: Asked for in the original's spelling or in ours; there is no such command yet.
+NO_TUNING = (
+    "tuning new kernels (`geko tune`) is not in this version yet; `geko search` finds the fastest existing kernels, and "
+    "scripts/config_generator.py writes tuning configs"
+)
 
 _MODES = {"--search": "search", "--bench": "bench", "--tune": "tune"}
 #: Options that the original takes in every mode and that only tuning uses.
 _TUNE_ONLY = {"--backend": 1, "--search-space": 1, "--n-slots": 1, "-n": 1, "--no-retry": 0}
-_INLINE_WORDS = 9
+#: Options that need no command.
+_ALONE = ("--help", "--version", "-h")
 
 
 def translate(words: list[str]) -> list[str]:
@@ -16,19 +25,32 @@ def translate(words: list[str]) -> list[str]:
     Underscores in option names become dashes, a mode flag becomes the command, and the words after ``--inline`` become one.
 
     Raises:
-        UsageError: two modes, or a mode flag beside a command.
+        UsageError: two modes, a mode flag beside a command, or options without either.
+        GekoError: the mode is tuning, which this version can't do.
     """
-    plain = _joined_inline([_dashed(word) for word in words])
+    end = words.index("--") if "--" in words else len(words)
+    plain = _joined_inline([_dashed(word) for word in words[:end]]) + words[end:]
+    if plain[:1] == ["tune"]:
+        raise GekoError(NO_TUNING)
     modes = [word for word in plain if word in _MODES]
     if not modes:
+        if plain and plain[0].startswith("-") and plain[0] not in _ALONE:
+            raise UsageError(
+                "a command comes first, such as `geko search` (see `geko --help`); in the original's spelling exactly one "
+                "of --tune, --search, --bench is required"
+            )
         return plain
+    if not plain[0].startswith("-"):
+        raise UsageError(f"`geko {plain[0]}` is the command already: leave {modes[0]} out")
     if len(set(modes)) > 1:
         raise UsageError(
             f"exactly one of --tune, --search, --bench may be given, not {' and '.join(sorted(set(modes)))}"
         )
     rest = [word for word in plain if word not in _MODES]
     mode = _MODES[modes[0]]
-    return [mode, *(rest if mode == "tune" else _without_tuning(rest, mode))]
+    if mode == "tune" and "--help" not in rest:
+        raise GekoError(NO_TUNING)
+    return ["--help"] if mode == "tune" else [mode, *_without_tuning(rest, mode)]
 
 
 def _dashed(word: str) -> str:
@@ -45,7 +67,7 @@ def _joined_inline(words: list[str]) -> list[str]:
     if at < len(words) and " " in words[at].strip():
         return words
     end = at
-    while end < len(words) and end - at < _INLINE_WORDS + 1 and not _is_option(words[end]):
+    while end < len(words) and not _is_option(words[end]):
         end += 1
     return [*words[:at], " ".join(words[at:end]), *words[end:]]
 
@@ -60,6 +82,9 @@ def _without_tuning(words: list[str], mode: str) -> list[str]:
     position = 0
     while position < len(words):
         name, equals, _ = words[position].partition("=")
+        if re.fullmatch(r"-n\d+", name):
+            position += 1
+            continue
         if name in _TUNE_ONLY:
             position += 1 if equals else 1 + _TUNE_ONLY[name]
             continue

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from geko.warehouse import Warehouse
 
 
 class Form(StrEnum):
@@ -134,7 +137,13 @@ Simulate = Annotated[
     ),
 ]
 Arch = Annotated[
-    str, typer.Option("--arch", help="GPU that --simulate imitates.", rich_help_panel="Simulation")
+    str | None,
+    typer.Option(
+        "--arch",
+        help="GPU that --simulate imitates, and whose block scaling the word MX of --inline means.  [default: gfx942]",
+        show_default=False,
+        rich_help_panel="Simulation",
+    ),
 ]
 SimSeed = Annotated[
     int, typer.Option("--sim-seed", help="Seed of the model's noise.", rich_help_panel="Simulation")
@@ -154,6 +163,32 @@ SimLibrary = Annotated[
         rich_help_panel="Simulation",
     ),
 ]
+Wait = Annotated[
+    float,
+    typer.Option(
+        "--wait", min=0, help="Seconds to wait for a warehouse that another process holds and doesn't share."
+    ),
+]
+
+
+def existing(db: Path | None) -> Warehouse:
+    """Open a warehouse that is there; reading makes none.
+
+    Raises:
+        MissingFileError: there is no such file.
+    """
+    from geko.errors import MissingFileError
+    from geko.warehouse import Warehouse
+    from geko.warehouse.warehouse import default_path
+
+    path = db or default_path()
+    if not path.exists():
+        raise MissingFileError(
+            "there is no such warehouse; `geko ingest`, `geko bench` and `geko search` make one, and --db FILE or "
+            "$GEKO_DB name another",
+            path=path.absolute(),
+        )
+    return Warehouse.open(path)
 
 
 def source_of(

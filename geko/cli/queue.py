@@ -27,10 +27,9 @@ _Ids = Annotated[list[str] | None, typer.Argument(help="Ids of jobs (or their st
 def status(db: o.Db = None, form: o.Format = o.Form.table) -> None:
     """What runs now (stage, done, failed, time left) and how its shapes, or those of the last run, were judged."""
     from geko.cli.main import start
-    from geko.warehouse import Warehouse
 
     start(1)
-    with Warehouse.open(db) as warehouse:
+    with o.existing(db) as warehouse:
         render(warehouse.query("status/progress", now=warehouse.now()), form)
         if form is o.Form.table:
             typer.echo("")
@@ -40,10 +39,9 @@ def status(db: o.Db = None, form: o.Format = o.Form.table) -> None:
 def runs(db: o.Db = None, form: o.Format = o.Form.table) -> None:
     """The runs of the warehouse, the newest first."""
     from geko.cli.main import start
-    from geko.warehouse import Warehouse
 
     start(1)
-    with Warehouse.open(db) as warehouse:
+    with o.existing(db) as warehouse:
         render(warehouse.query("status/runs"), form)
 
 
@@ -58,10 +56,9 @@ def jobs_list(
     """Jobs with their state, attempts and last message."""
     from geko.cli.main import start
     from geko.export import resolve_run
-    from geko.warehouse import Warehouse
 
     start(1)
-    with Warehouse.open(db) as warehouse:
+    with o.existing(db) as warehouse:
         run_id = resolve_run(warehouse, run) if run else None
         render(warehouse.query("status/jobs", run_id=run_id, state=state, n=limit), form)
 
@@ -78,13 +75,16 @@ def jobs_retry(
     ] = None,
     db: o.Db = None,
 ) -> None:
-    """Put failed, dead and cancelled jobs back into the queue."""
+    """Put failed, dead and cancelled jobs back into the queue, with three more attempts each."""
     from geko.cli.main import start
+    from geko.errors import UsageError
     from geko.export import resolve_run
-    from geko.warehouse import Warehouse, queue
+    from geko.warehouse import queue
 
     start(1)
-    with Warehouse.open(db) as warehouse:
+    if not ids and not run:
+        raise UsageError("which jobs? give ids, or --run RUN for all of it that failed or were cancelled")
+    with o.existing(db) as warehouse:
         chosen = _chosen(warehouse, ids)
         run_id = resolve_run(warehouse, run) if run else None
         n = queue.retry(warehouse, run_id=run_id, job_ids=chosen, outcomes=tuple(outcome or ()))
@@ -93,16 +93,16 @@ def jobs_retry(
 
 @jobs_app.command("cancel")
 def jobs_cancel(ids: _Ids = None, run: _Run = None, db: o.Db = None) -> None:
-    """Cancel pending jobs; running ones end by themselves and their results are kept."""
+    """Cancel jobs that wait or run. What a running one still delivers is stored as late and counts nowhere."""
     from geko.cli.main import start
     from geko.errors import UsageError
     from geko.export import resolve_run
-    from geko.warehouse import Warehouse, queue
+    from geko.warehouse import queue
 
     start(1)
     if not ids and not run:
         raise UsageError("which jobs? give ids, or --run RUN for all that wait")
-    with Warehouse.open(db) as warehouse:
+    with o.existing(db) as warehouse:
         run_id = resolve_run(warehouse, run) if run else None
         n = queue.cancel(warehouse, run_id=run_id, job_ids=_chosen(warehouse, ids))
     typer.echo(f"{n} job(s) cancelled")

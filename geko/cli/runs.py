@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from geko.cli import options as o
 from geko.cli.render import render
 
+if TYPE_CHECKING:
+    from geko.pipeline import RunResult
+    from geko.runs.options import SimulateOptions
 
-def _finish(result: Any, form: o.Form) -> None:
+
+def _finish(result: RunResult, form: o.Form) -> None:
     render(result.table, form)
     # Programs that read the rows get nothing else on standard output.
     out = sys.stdout if form is o.Form.table else sys.stderr
@@ -19,10 +26,33 @@ def _finish(result: Any, form: o.Form) -> None:
     raise typer.Exit(result.exit_code)
 
 
-def _simulation(on: bool, arch: str, seed: int, noise: float, library: Any) -> Any:
+def _waiting(call: Callable[[], RunResult], wait: float) -> RunResult:
+    """Run it, again and again for ``wait`` seconds while another process holds the warehouse."""
+    from geko.errors import WarehouseBusyError
+    from geko.log import logger
+
+    end = time.monotonic() + wait
+    while True:
+        try:
+            return call()
+        except WarehouseBusyError as error:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise
+            logger.info("waiting %.0f s more: %s", left, error)
+            time.sleep(min(1.0, left))
+
+
+def _simulation(
+    on: bool, arch: str | None, seed: int, noise: float, library: Path | None
+) -> SimulateOptions | None:
     from geko.runs.options import SimulateOptions
 
-    return SimulateOptions(arch=arch, seed=seed, noise=noise, library=library) if on else None
+    return SimulateOptions(arch=arch or "gfx942", seed=seed, noise=noise, library=library) if on else None
+
+
+def _extra(arch: str | None) -> dict[str, Any]:
+    return {} if arch is None else {"arch": arch}
 
 
 def search(
@@ -59,10 +89,11 @@ def search(
     stall_timeout: o.StallTimeout = 300.0,
     abort_after: o.AbortAfter = 8,
     simulate: o.Simulate = False,
-    arch: o.Arch = "gfx942",
+    arch: o.Arch = None,
     sim_seed: o.SimSeed = 0,
     sim_noise: o.SimNoise = 0.01,
     sim_library: o.SimLibrary = None,
+    wait: o.Wait = 0.0,
     db: o.Db = None,
     form: o.Format = o.Form.table,
     verbose: o.Verbose = 1,
@@ -79,9 +110,9 @@ def search(
         compare_duration=compare_duration, rounds=rounds, verify=not no_verify, bench_freq=bench_freq, workdir=workdir,
         hipblaslt=hipblaslt, custom_lib_src=custom_lib_src, custom_lib_dir=custom_lib_dir, max_attempts=max_attempts,
         job_timeout=job_timeout, stall_timeout=stall_timeout, abort_after=abort_after, all_devices=devices is not None,
-        simulate=_simulation(simulate, arch, sim_seed, sim_noise, sim_library),
+        simulate=_simulation(simulate, arch, sim_seed, sim_noise, sim_library), extra=_extra(arch),
     )  # fmt: skip
-    _finish(run_search(db, source, chosen, anchor=anchor, verbose=verbose), form)
+    _finish(_waiting(lambda: run_search(db, source, chosen, anchor=anchor, verbose=verbose), wait), form)
 
 
 def bench(
@@ -105,10 +136,11 @@ def bench(
     stall_timeout: o.StallTimeout = 300.0,
     abort_after: o.AbortAfter = 8,
     simulate: o.Simulate = False,
-    arch: o.Arch = "gfx942",
+    arch: o.Arch = None,
     sim_seed: o.SimSeed = 0,
     sim_noise: o.SimNoise = 0.01,
     sim_library: o.SimLibrary = None,
+    wait: o.Wait = 0.0,
     db: o.Db = None,
     form: o.Format = o.Form.table,
     verbose: o.Verbose = 1,
@@ -125,6 +157,7 @@ def bench(
         bench_freq=bench_freq, workdir=workdir, hipblaslt=hipblaslt, custom_lib_src=custom_lib_src,
         custom_lib_dir=custom_lib_dir, max_attempts=max_attempts, job_timeout=job_timeout,
         stall_timeout=stall_timeout, abort_after=abort_after,
-        all_devices=devices is not None, simulate=_simulation(simulate, arch, sim_seed, sim_noise, sim_library),
+        all_devices=devices is not None, extra=_extra(arch),
+        simulate=_simulation(simulate, arch, sim_seed, sim_noise, sim_library),
     )  # fmt: skip
-    _finish(run_bench(db, source, chosen, anchor=anchor, verbose=verbose), form)
+    _finish(_waiting(lambda: run_bench(db, source, chosen, anchor=anchor, verbose=verbose), wait), form)

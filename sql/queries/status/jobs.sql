@@ -1,6 +1,7 @@
 -- Jobs, those without a result first.
 SELECT left(j.job_id::VARCHAR, 13) AS job, j.kind, j.state, j.outcome, j.attempts, j.max_attempts AS of,
-       coalesce(concat(gemm_name(q), ' ', q.m, '×', q.n, '×', q.k, if(q.batch > 1, concat(' b', q.batch), '')), '(several)') AS gemm,
+       CASE WHEN q.problem_id IS NULL THEN '(several)'
+            ELSE concat(gemm_name(q), ' ', q.m, '×', q.n, '×', q.k, if(q.batch > 1, concat(' b', q.batch), '')) END AS gemm,
        round(j.cost_s, 3) AS cost_s, strftime(j.updated_at, '%Y-%m-%d %H:%M:%S') AS updated, a.message
 FROM job AS j
 LEFT JOIN problem AS q ON q.problem_id = j.problem_id
