@@ -22,12 +22,16 @@ def with_listed(parsed: Parsed, listed: Results, scratch: Scratch) -> Parsed:
         listed: problems; environments and times of theirs are not looked at.
         scratch: hashes the identities.
     """
-    inputs = numbered(listed)
-    problems = scratch.query("ingest_results/problems", inputs)
+    parts = numbered(listed)
+    inputs = parts.inputs()
+    ids = scratch.query("ingest_results/problem_ids", inputs)["problem_id"]
+    problems = parts.problems.drop("problem_no").to_arrow().append_column("problem_id", ids)
     rows = scratch.query("ingest_results/calls", inputs)
     known = parsed.tables.get("problem")
     tables = dict(parsed.tables)
-    tables["problem"] = problems if known is None else pa.concat_tables([known, problems])
+    tables["problem"] = (
+        problems if known is None else pa.concat_tables([known, problems.select(known.column_names)])
+    )
     tables["call"] = rows.select(["call_id", "problem_id", "fields"])
     counts = rows.select(["call_id", "n_lines", "first_line"])
     tables["workload_call"] = counts.append_column("call_count", counts["n_lines"])

@@ -110,6 +110,12 @@ def results_of(
     return Results(rows, list(environments), list(protocols), found, detail or {})
 
 
+def _as(frame: pl.DataFrame, name: str, dtype: Any) -> pl.Expr:
+    # Names may come encoded: they are long, and decoding them costs more than all else.
+    encoded = name == "solution_name" and frame.schema[name] == pl.Categorical
+    return pl.col(name) if encoded else pl.col(name).cast(dtype)
+
+
 def _rejected(bad: pl.DataFrame) -> list[tuple[int, str, str]]:
     if not len(bad):
         return []
@@ -215,26 +221,49 @@ def parsed(
     )
 
 
-def numbered(results: Results) -> dict[str, pa.Table]:
-    """The inputs of the statements in ``sql/queries/ingest_results``.
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Rows with their problems and solutions apart, each under a number.
 
-    Returns:
-        ``problems`` (``problem_no`` and the columns of table ``problem`` less its id), ``solutions``
-        (``solution_no`` and those of table ``solution``), ``names`` (``solution_no``, kind, name),
-        ``environments`` and ``protocols`` (number and id), ``results`` (one row a result with these numbers).
+    Attributes:
+        problems: ``problem_no`` and the columns of table ``problem`` less its id.
+        solutions: ``solution_no`` and the columns of table ``solution`` less its id and source.
+        names: ``solution_no``, ``kind``, ``name``.
+        rows: ``row_no``, ``problem_no``, ``solution_no`` and the other columns of ``RESULT_SCHEMA``.
     """
+
+    problems: pl.DataFrame
+    solutions: pl.DataFrame
+    names: pl.DataFrame
+    rows: pl.DataFrame
+
+    def inputs(self) -> dict[str, pa.Table]:
+        """Inputs of the statements in ``sql/queries/ingest_results``."""
+        return {
+            "problems": self.problems.to_arrow(),
+            "solutions": self.solutions.select("solution_no", "canonical").to_arrow(),
+            "results": self.rows.select(
+                "row_no", "line", "problem_no", "solution_no", "solution_index"
+            ).to_arrow(),
+        }
+
+
+def numbered(results: Results) -> Numbered:
+    """Take problems and solutions out of the rows."""
     rows = results.rows
     names = list(PROBLEM_SCHEMA)
     problems = rows.select(names).unique(maintain_order=True).with_row_index("problem_no")
     rows = rows.join(problems, on=names, how="left", maintain_order="left", nulls_equal=True).drop(names)
     # Names are long and few are distinct: encode them once, then go by their codes.
-    key = pl.coalesce("canonical", "solution_name", "kernel_name").cast(pl.Categorical).to_physical()
-    rows = rows.with_columns(_key=key)
+    only = rows["canonical"].null_count() == rows["kernel_name"].null_count() == len(rows)
+    key = pl.col("solution_name") if only else pl.coalesce("canonical", "solution_name", "kernel_name")
+    rows = rows.with_columns(_key=key.cast(pl.Categorical).to_physical())
     solutions = (
         rows.lazy()
         .filter(pl.col("_key").is_not_null())
         .group_by("_key", maintain_order=True)
         .agg(pl.col("solution_name", "kernel_name", "canonical").drop_nulls().first())
+        .with_columns(pl.col("solution_name").cast(pl.String))
         .collect()
         .with_row_index("solution_no")
     )
@@ -244,14 +273,7 @@ def numbered(results: Results) -> dict[str, pa.Table]:
         .drop("_key")
         .with_row_index("row_no")
     )
-    return {
-        "problems": problems.to_arrow(),
-        "solutions": _solutions(solutions).to_arrow(),
-        "names": _names(solutions).to_arrow(),
-        "results": rows.to_arrow(),
-        "environments": _ids([item.environment_id for item in results.environments], "environment"),
-        "protocols": _ids([item.protocol_id for item in results.protocols], "protocol"),
-    }
+    return Numbered(problems, _solutions(solutions), _names(solutions), rows)
 
 
 def tables_of(results: Results, source: str, scratch: Scratch) -> dict[str, pa.Table]:
@@ -262,17 +284,76 @@ def tables_of(results: Results, source: str, scratch: Scratch) -> dict[str, pa.T
         source: names the content that they were read from; the same source gives the same ids.
         scratch: hashes the identities.
     """
-    inputs = numbered(results)
+    parts = numbered(results)
+    inputs = parts.inputs()
+    problem_ids = scratch.query("ingest_results/problem_ids", inputs)
+    solution_ids = scratch.query("ingest_results/solution_ids", inputs)
+    ids = {
+        "problem": problem_ids["problem_id"].combine_chunks(),
+        "solution": solution_ids["solution_id"].combine_chunks(),
+        "environment": pa.array([item.environment_id for item in results.environments], pa.string()),
+        "protocol": pa.array([item.protocol_id for item in results.protocols], pa.string()),
+    }
+    # Sorted so that the ids of environment, protocol and problem take next to no room in the file.
+    rows = parts.rows.sort("environment", "protocol", "problem_no", "row_no")
+    measured = rows.filter(pl.col("outcome").is_not_null())
+    checked = rows.filter(pl.col("check_outcome").is_not_null())
+    checks = checked.drop("outcome").rename({"check_outcome": "outcome"})
+    problem = parts.problems.drop("problem_no").to_arrow().append_column("problem_id", ids["problem"])
+    solution = parts.solutions.drop("solution_no").to_arrow().append_column("solution_id", ids["solution"])
+    names = parts.names.with_columns(
+        solution_id=pl.Series(ids["solution"]).gather(parts.names["solution_no"])
+    )
     tables = {
         "environment": _distinct([item.row() for item in results.environments], "environment_id"),
         "protocol": _distinct([item.row() for item in results.protocols], "protocol_id"),
-        "problem": scratch.query("ingest_results/problems", inputs),
-        "solution": scratch.query("ingest_results/solutions", inputs),
-        "solution_name": scratch.query("ingest_results/solution_names", inputs),
-        "measurement": scratch.query("ingest_results/measurements", inputs, source=source),
-        "validation": scratch.query("ingest_results/validations", inputs, source=source),
+        "problem": problem,
+        "solution": _first_of_each(solution.append_column("source", pa.repeat("name", solution.num_rows))),
+        "solution_name": names.select("solution_id", "kind", "name").unique(maintain_order=True).to_arrow(),
+        "measurement": _evidence("measurement", measured, _MEASURED, ids, source, scratch),
+        "validation": _evidence("validation", checks, _CHECKED, ids, source, scratch),
     }
     return {name: table for name, table in tables.items() if table.num_rows}
+
+
+_MEASURED = (
+    "rank", "winner_echo", "solution_index", "outcome", "us", "gflops", "gbps", "iters", "cold_iters",
+    "n_samples", "spread", "sclk_mhz", "mclk_mhz", "workspace", "measured_at", "extra",
+)  # fmt: skip
+_CHECKED = ("solution_index", "outcome", "norm_error", "atol", "rtol", "measured_at")
+
+
+def _evidence(
+    kind: str,
+    rows: pl.DataFrame,
+    columns: tuple[str, ...],
+    ids: dict[str, pa.Array],
+    source: str,
+    scratch: Scratch,
+) -> pa.Table:
+    """Rows of table ``measurement`` or ``validation``; repeated ids are dictionary columns, cast once each."""
+    numbers = {"numbers": rows.select("row_no").to_arrow()}
+    own = scratch.query("ingest_results/row_ids", numbers, source=source, kind=kind)["id"]
+    result = {f"{kind}_id": own}
+    for name, number in _NUMBERS.items():
+        indices = rows[number].cast(pl.Int32).to_arrow()
+        result[f"{name}_id"] = pa.DictionaryArray.from_arrays(indices, ids[name])
+    table = rows.select(columns).to_arrow()
+    return pa.table(result | dict(zip(table.column_names, table.columns, strict=True)))
+
+
+_NUMBERS = {
+    "problem": "problem_no",
+    "solution": "solution_no",
+    "environment": "environment",
+    "protocol": "protocol",
+}
+
+
+def _first_of_each(solutions: pa.Table) -> pa.Table:
+    """One row an id: names that differ only in what is no part of the identity are one solution."""
+    frame: pl.DataFrame = pl.from_arrow(solutions)  # type: ignore[assignment]
+    return frame.unique("solution_id", keep="first", maintain_order=True).to_arrow()
 
 
 def _solutions(solutions: pl.DataFrame) -> pl.DataFrame:
@@ -298,12 +379,6 @@ def _names(solutions: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(
         solutions.filter(pl.col(column).is_not_null()).select("solution_no", kind=pl.lit(kind), name=column)
         for kind, column in kinds
-    )
-
-
-def _ids(ids: list[str], name: str) -> pa.Table:
-    return pa.table(
-        {f"{name}_no": pa.array(range(len(ids)), pa.int32()), f"{name}_id": pa.array(ids, pa.string())}
     )
 
 

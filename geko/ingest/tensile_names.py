@@ -44,9 +44,16 @@ def with_gemm_of_names(frame: pl.DataFrame, name: str) -> pl.DataFrame:
 
     Names have few distinct heads (the part before the macro tile), each of which is parsed once.
     """
-    frame = frame.with_columns(_head=pl.col(name).str.strip_chars().str.split("_MT").list.first())
+    # Encoded names are taken apart once per distinct name.
+    encoded = frame.schema[name] == pl.Categorical
+    key = pl.col(name).to_physical() if encoded else pl.col(name)
+    frame = frame.with_columns(_name=key)
+    distinct = frame.select("_name", _text=pl.col(name)).unique("_name", maintain_order=True, keep="first")
+    distinct = distinct.select(
+        "_name", _head=pl.col("_text").cast(pl.String).str.strip_chars().str.split("_MT").list.first()
+    )
     rows = []
-    for text in frame["_head"].unique(maintain_order=True).drop_nulls().to_list():
+    for text in distinct["_head"].unique(maintain_order=True).drop_nulls().to_list():
         head = parse_head(text)
         types = gemm_types(head.types)
         a_type, b_type, c_type, compute = types or (None, None, None, None)
@@ -55,4 +62,5 @@ def with_gemm_of_names(frame: pl.DataFrame, name: str) -> pl.DataFrame:
         )
     heads = pl.DataFrame(rows, schema=dict.fromkeys(("_head", *COLUMNS), pl.String), orient="row")
     frame = frame.drop([column for column in COLUMNS if column in frame.columns])
-    return frame.join(heads, on="_head", how="left", maintain_order="left").drop("_head")
+    known = distinct.join(heads, on="_head", how="left").drop("_head")
+    return frame.join(known, on="_name", how="left", maintain_order="left", nulls_equal=True).drop("_name")

@@ -86,9 +86,11 @@ def candidates(frame: pl.DataFrame) -> Results:
     The harness is the Tensile client; how often it iterated is not in the table. The target is that of the
     kernels.
     """
-    frame = with_gemm_of_names(frame, "solution_name")
+    frame = with_gemm_of_names(
+        frame.with_columns(pl.col("solution_name").cast(pl.Categorical)), "solution_name"
+    )
     first = frame["solution_name"].drop_nulls()
-    isa = parse_name(first[0]).hot()["isa"] if len(first) else None
+    isa = parse_name(str(first[0])).hot()["isa"] if len(first) else None
     status = map_distinct(frame, "status", lambda text: OUTCOMES.get(text.strip().upper(), "not_checked"))
     frame = with_problem_columns(frame.with_columns(_outcome=status.name.keep()))
     # A row that passed says so by its outcome: half a million rows more would tell nothing.

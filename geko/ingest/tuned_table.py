@@ -46,7 +46,7 @@ def with_library(
     digest = content_sha256(path)
     library_id = content_id("library", digest)
     entries = scratch.query(
-        "ingest_results/entries", numbered(results), library_id=library_id, logic_file=path.name
+        "ingest_results/entries", numbered(results).inputs(), library_id=library_id, logic_file=path.name
     )
     environment = results.environments[0]
     row: dict[str, Any] = {
