@@ -70,13 +70,14 @@ def read_table(lines: list[str], path: Path | None = None) -> Results:
     order = pl.DataFrame({"solution_name": kernels, "solution_index": range(len(kernels))})
     long = long.join(order, on="solution_name", how="left", maintain_order="left")
     long = _with_winners(long, frame, rest)
+    timed = pl.col("gflops").is_finite() & (pl.col("gflops") > 0)
     long = long.with_columns(
         *(
             pl.col(name).cast(pl.Int64, strict=False).alias(column)
             for name, column in (_SIZES | _LDS).items()
         ),
-        outcome=pl.when(pl.col("gflops") > 0).then(pl.lit("ok")).otherwise(pl.lit("unsupported")),
-        us=pl.when(pl.col("gflops") > 0).then("us"),
+        outcome=pl.when(timed).then(pl.lit("ok")).otherwise(pl.lit("unsupported")),
+        us=pl.when(timed).then("us"),
         extra=pl.coalesce("extra", pl.lit('{"problem_index":"') + pl.col("GFlops") + '"}'),
     )
     long = with_gemm_of_names(long, "solution_name").rename(
