@@ -26,7 +26,9 @@ def atomic_writer(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     text = "b" not in mode
     fd, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
-        with os.fdopen(fd, mode, encoding="utf-8" if text else None, newline="\n" if text else None) as handle:
+        with os.fdopen(
+            fd, mode, encoding="utf-8" if text else None, newline="\n" if text else None
+        ) as handle:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())

@@ -116,7 +116,11 @@ class _Run:
         from geko.warehouse import Warehouse
 
         with Warehouse.open(self.db) as warehouse:
-            arch = self.options.simulate.arch if self.options.simulate is not None else None
+            arch = (
+                self.options.simulate.arch
+                if self.options.simulate is not None
+                else self.options.extra.get("arch")
+            )
             workload = load_source(warehouse, self.source, arch)
             logger.info(
                 "workload %s: %d distinct GEMM(s), %d call(s)",

@@ -12,9 +12,13 @@ ROOT = Path(__file__).resolve().parent.parent
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("geko")
     group.addoption("--hipblaslt-path", default=None, help="hipBLASLt checkout for integration tests")
-    group.addoption("--config", dest="geko_config", default=None, help="generator config for integration tests")
+    group.addoption(
+        "--config", dest="geko_config", default=None, help="generator config for integration tests"
+    )
     group.addoption("--workload", default=None, help="workload log for integration tests")
-    group.addoption("--hw", default="gfx950", help="architecture used by configure / optimize integration tests")
+    group.addoption(
+        "--hw", default="gfx950", help="architecture used by configure / optimize integration tests"
+    )
     group.addoption("--skip-slow", action="store_true", help="skip tests marked slow")
     group.addoption("--skip-geko-bin", action="store_true", help="skip subprocess tests of bin/geko")
 

@@ -9,7 +9,7 @@ from geko.errors import GekoError, UsageError
 #: Asked for in the original's spelling or in ours; there is no such command yet.
 NO_TUNING = (
     "tuning new kernels (`geko tune`) is not in this version yet; `geko search` finds the fastest existing kernels, and "
-    "scripts/config_generator.py writes tuning configs"
+    "geko.config_generator writes tuning configs in Python"
 )
 
 _MODES = {"--search": "search", "--bench": "bench", "--tune": "tune"}
