@@ -254,7 +254,8 @@ def test_interrupted_and_killed_runs_end_with_the_same_bytes(searched: Searched,
     assert start_and_stop(signal.SIGKILL, "search") == -signal.SIGKILL
     result = run_search(db, searched.source, replace(searched.options, workdir=out), verbose=0)
     assert result.n_scheduled < 90
-    skipped = {"run_state.json", "MatchTable.yaml", "geko_build.json"}  # hold times and paths
+    # Times, paths, and what one process said of a job that shared it with others, depend on where the run was stopped.
+    skipped = {"run_state.json", "MatchTable.yaml", "geko_build.json", "failed_jobs.log"}
     for path in searched.out.rglob("*"):
         # Outputs of programs name the device that they ran on.
         if path.is_file() and path.name not in skipped and path.suffix != ".out":
