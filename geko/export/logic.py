@@ -48,13 +48,13 @@ def extract_library(
 
 def reference_of(warehouse: Warehouse, run: dict[str, Any]) -> Library:
     """The reference library of a run from what the warehouse knows of its place."""
-    from geko.runs.setup import Library, _table_beside
+    from geko.runs.setup import Library, table_beside
 
     if not run["library_path"]:
         raise UsageError(f"run {run['run_id'][:8]} doesn't know where its library is")
     folder = Path(run["library_path"])
     place = next(
-        (table for parent in (folder, *folder.parents[:3]) if (table := _table_beside(parent)) is not None),
+        (table for parent in (folder, *folder.parents[:3]) if (table := table_beside(parent)) is not None),
         None,
     )
     release = next((parent for parent in folder.parents if parent.name == "release"), None)

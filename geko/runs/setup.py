@@ -156,7 +156,7 @@ def _reference(
                 path=options.custom_lib_dir,
             )
         custom = library_path(options.custom_lib_dir)
-        table = _table_beside(options.custom_lib_dir)
+        table = table_beside(options.custom_lib_dir)
         return know_library(warehouse, custom, table, arch, "external", None, str(custom))
     if options.custom_lib_src is not None:
         from geko.library.build import create
@@ -182,7 +182,8 @@ def _reference(
     return know_library(warehouse, folder, root.match_table, arch, "stock", logic, None)
 
 
-def _table_beside(folder: Path) -> Path | None:
+def table_beside(folder: Path) -> Path | None:
+    """MatchTable.yaml in or beside a built library; None without one."""
     places = (
         folder / "MatchTable.yaml",
         folder.parent / "MatchTable.yaml",
