@@ -40,6 +40,13 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "validation": ("validation_id",),
     "output": ("output_id",),
     "selection": ("run_id", "problem_id"),
+    "tuning_config": ("config_id",),
+    "tuning_config_problem": ("config_id", "problem_id"),
+    "run_config": ("run_id", "config_id", "file_name"),
+    "run_size": ("run_id", "seq"),
+    "tuning_job": ("job_id",),
+    "tuning_output": ("job_id", "attempt", "path"),
+    "tuning_progress": ("job_id", "attempt", "reported_at"),
 }
 # The schema's own tables, and processes of another time and place.
 _SKIPPED = frozenset({"schema_migration", "schema_object", "runner"})

@@ -1,0 +1,150 @@
+"""Planning of tuning jobs over a small hand-made run: one job a config, its spec, the order of the configs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from geko.domain.identity import content_id
+from geko.domain.problem import PROBLEM_FIELDS, Problem
+from geko.warehouse import Append
+from geko.warehouse.scratch import Scratch
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PLAN = {
+    "environment_id": content_id("test", "env"), "max_attempts": 2, "timeout_s": 600.0, "root": "/r", "build_dir": None,
+    "stall_timeout_s": 300.0, "abort_after": 8,
+}  # fmt: skip
+
+
+def uid(name: str) -> str:
+    return content_id("test", name)
+
+
+def add(scratch: Scratch, table: str, **row: Any) -> None:
+    scratch.apply(Append(table, pa.Table.from_pylist([row])))
+
+
+def problem(scratch: Scratch, problem: Problem) -> str:
+    row = {name: getattr(problem, name) for name in PROBLEM_FIELDS if getattr(problem, name) is not None}
+    add(scratch, "problem", problem_id=problem.problem_id, **row)
+    return problem.problem_id
+
+
+def plain(m: int, k: int = 64, **more: Any) -> Problem:
+    return Problem("T", "N", m, 64, 1, k, "bf16_r", "bf16_r", "bf16_r", "bf16_r", "f32_r", **more)
+
+
+@pytest.fixture
+def scratch() -> Iterator[Scratch]:
+    with Scratch() as made:
+        add(
+            made,
+            "environment",
+            environment_id=uid("env"),
+            simulated=False,
+            gfx="gfx942",
+            identity="{}",
+            first_seen=NOW,
+        )
+        for role in ("baseline", "tune"):
+            add(made, "protocol", protocol_id=uid(role), harness="x", role=role, settings="{}")
+        add(
+            made, "run", run_id=uid("run"), kind="tune", state="running", simulated=False, n_starts=1, options="{}",
+            environment_id=uid("env"), started_at=NOW,
+        )  # fmt: skip
+        yield made
+
+
+def config(
+    scratch: Scratch, name: str, ids: list[str], state: str = "generated", text: str | None = None
+) -> str:
+    config_id = content_id("tuning_config", text or name)
+    add(
+        scratch, "tuning_config", config_id=config_id, name=name, origin="generated", backend="tensile", arch="gfx942",
+        gemm="BBS_TN", protocol_id=uid("tune"), n_sizes=len(ids), n_tiles=3, n_kernels=300, yaml=text or f"# {name}",
+        first_seen=NOW,
+    )  # fmt: skip
+    for seq, problem_id in enumerate(ids):
+        add(scratch, "tuning_config_problem", config_id=config_id, problem_id=problem_id, seq=seq)
+    add(scratch, "run_config", run_id=uid("run"), config_id=config_id, file_name=f"{name}.yaml", state=state)
+    return config_id
+
+
+def wanted(scratch: Scratch, problem_id: str, us: float, seq: int, kept: bool = True) -> None:
+    """A problem of the run with a baseline."""
+    add(scratch, "run_problem", run_id=uid("run"), problem_id=problem_id, seq=seq, call_count=1, kept=kept)
+    job_id = content_id("job", problem_id)
+    add(scratch, "run_job", run_id=uid("run"), job_id=job_id)
+    add(
+        scratch, "job", job_id=job_id, kind="baseline", state="done", priority=0.0, cost_s=1.0, batch_key="b",
+        protocol_id=uid("baseline"), environment_id=uid("env"), attempts=1, max_attempts=3, alone=False, timeout_s=1.0,
+        updated_at=NOW,
+    )  # fmt: skip
+    add(
+        scratch, "measurement", measurement_id=content_id("m", problem_id), problem_id=problem_id, us=us, outcome="ok",
+        environment_id=uid("env"), protocol_id=uid("baseline"), job_id=job_id,
+    )  # fmt: skip
+
+
+def plan(scratch: Scratch) -> list[dict[str, Any]]:
+    return scratch.query("tune/plan_tune", run_id=uid("run"), **PLAN).to_pylist()
+
+
+def test_one_job_a_config_and_the_most_expensive_gemm_first(scratch: Scratch) -> None:
+    small, large = (problem(scratch, plain(m)) for m in (64, 128))
+    wanted(scratch, small, 1.0, 0)
+    wanted(scratch, large, 9.0, 1)
+    first = config(scratch, "BBS_TN_0", [small])
+    second = config(scratch, "BBS_TN_1", [large, small])
+    jobs = plan(scratch)
+    assert [json.loads(job["spec"])["config_id"] for job in jobs] == [second, first]
+    spec = json.loads(jobs[0]["spec"])
+    assert spec == {
+        "harness": "tensilelite", "config_id": second, "name": "BBS_TN_1", "backend": "tensile", "arch": "gfx942",
+        "root": "/r", "yaml": "# BBS_TN_1", "problem_ids": [large, small], "build_dir": None, "stall_timeout_s": 300.0,
+        "abort_after": 8,
+    }  # fmt: skip
+    assert jobs[0]["priority"] == pytest.approx(1.0) and jobs[1]["priority"] == pytest.approx(0.1)
+    assert len({job["job_id"] for job in jobs}) == 2
+
+
+def test_removed_and_refused_configs_get_no_job_and_equal_files_one(scratch: Scratch) -> None:
+    only = problem(scratch, plain(64))
+    config(scratch, "BBS_TN_0", [only], state="removed")
+    config(scratch, "BBS_TN_1", [only], state="refused")
+    kept = config(scratch, "BBS_TN_2", [only], state="edited")
+    add(scratch, "run_config", run_id=uid("run"), config_id=kept, file_name="copy.yaml", state="added")
+    jobs = plan(scratch)
+    assert [json.loads(job["spec"])["config_id"] for job in jobs] == [kept]
+
+
+def test_the_plain_problem_stands_for_epilogues_padding_and_block_scaled_k(scratch: Scratch) -> None:
+    target = problem(scratch, plain(64))
+    block = problem(scratch, plain(64, 96, scale_a=3, scale_b=3))
+    config(scratch, "BBS_TN_0", [target])
+    config(scratch, "F8BS_TN_0", [block])
+    biased = problem(scratch, plain(64, bias_type="bf16_r", activation="gelu", beta_class="other"))
+    padded = problem(scratch, plain(64, lda=128))
+    odd_k = problem(scratch, plain(64, 70, scale_a=1001, scale_b=1001))
+    other = problem(scratch, plain(65))
+    swizzled = problem(scratch, plain(64, swizzle_a=True))
+    for seq, problem_id in enumerate((biased, padded, odd_k, other, swizzled)):
+        wanted(scratch, problem_id, 1.0, seq)
+    rows = scratch.sql(
+        "SELECT problem_id::VARCHAR AS problem_id, plain_id::VARCHAR AS plain_id FROM run_plain"
+    ).to_pylist()
+    assert {row["problem_id"]: row["plain_id"] for row in rows} == {
+        biased: target,
+        padded: target,
+        odd_k: block,
+    }
+    shares = scratch.sql(
+        "SELECT plain_id::VARCHAR AS plain_id, share_pct FROM run_plain_contribution"
+    ).to_pylist()
+    assert {row["plain_id"]: row["share_pct"] for row in shares} == pytest.approx({target: 40.0, block: 20.0})
