@@ -18,9 +18,13 @@ Everything that is read, measured and decided is kept in one DuckDB file (--db).
   geko sql    "FROM run_decision"                             ask the warehouse
   geko search --simulate --workload-log examples/workload.yaml --workdir out    try it without a GPU
 
-The spelling of the original tool works too: geko --search --workload-log L --devices=0,1 --keep_thr 0.1
+Every command takes --db FILE (else $GEKO_DB, else ./geko.duckdb) and -v 0|1|2, and --format table|json|csv where it
+prints rows; they may stand before the command too. Dashes and underscores are the same in options.
 
-A hipBLASLt checkout is named with --hipblaslt PATH or $GEKO_HIPBLASLT_PATH, the warehouse with --db FILE or $GEKO_DB.
+The spelling of the original tool works: geko --search --workload-log L --devices=0,1 --keep_thr 0.1
+
+A hipBLASLt checkout is named with --hipblaslt PATH or $GEKO_HIPBLASLT_PATH. Exit status: 0 fine, 1 failure, 2 wrong
+command line, 130 interrupted.
 """
 
 #: command → (module, function or sub-app, short help); in the order of the help page.
@@ -41,6 +45,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "status": ("geko.cli.queue", "status", "What runs now, and what the last run came to."),
     "runs": ("geko.cli.queue", "runs", "The runs of the warehouse."),
     "jobs": ("geko.cli.queue", "jobs_app", "List, retry and cancel jobs."),
+    "envs": ("geko.cli.history", "envs", "The environments in which something was timed."),
+    "diff": ("geko.cli.history", "diff", "What changed between two environments, libraries or runs."),
     "runner": ("geko.cli.queue", "runner", "Work on the jobs of a run that another shell started."),
     "doctor": ("geko.cli.doctor", "doctor", "What is missing for a run, and how to get it."),
     "db": ("geko.cli.db", "db_app", "Look after the warehouse file."),
@@ -71,12 +77,31 @@ def build(words: Sequence[str]) -> typer.Typer:
         if name != named:
             app.command(name, short_help=short, help=short)(_placeholder)
             continue
+        from geko.cli.common import completed
+
         found = getattr(importlib.import_module(module), attribute)
         if isinstance(found, typer.Typer):
-            app.add_typer(found, name=name, short_help=short)
+            app.add_typer(_completed_group(found, name), name=name, short_help=short)
         else:
-            app.command(name, short_help=short, epilog=EPILOGS.get(name))(found)
+            app.command(name, short_help=short, epilog=EPILOGS.get(name))(completed(found))
     return app
+
+
+def _completed_group(group: typer.Typer, name: str) -> typer.Typer:
+    """A group of which every command has what all have: ``--db``, ``-v``, and its examples."""
+    from geko.cli.common import completed
+
+    again = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=group.info.help)
+    for info in group.registered_commands:
+        assert info.callback is not None
+        own = info.name or info.callback.__name__.replace("_", "-")
+        epilog = info.epilog or EPILOGS.get(f"{name} {own}")
+        again.command(own, help=info.help, short_help=info.short_help, epilog=epilog)(completed(info.callback))
+    for inner in group.registered_groups:
+        assert inner.typer_instance is not None
+        own = inner.name or inner.typer_instance.info.name
+        again.add_typer(_completed_group(inner.typer_instance, f"{name} {own}"), name=own)
+    return again
 
 
 def _placeholder() -> None:
@@ -120,5 +145,9 @@ EPILOGS = {
     '  geko sql "SELECT class, count(*) FROM selection GROUP BY class"\n'
     '  geko sql --format csv "FROM export_winners" > winners.csv\n'
     "  geko sql < query.sql\n\nTables and views: docs/warehouse.md.",
+    "diff": "Examples:\n\n\b\n"
+    "  geko db import rocm-7.2.duckdb && geko envs\n"
+    "  geko diff c13527bc 53c2ce83 --workload llama\n"
+    "  geko diff run:1f3a run:77b0 --format markdown > diff.md",
     "runner": "Example:\n\n\b\n  geko runner --db geko.duckdb -d 2,3",
 }

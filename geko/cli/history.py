@@ -1,0 +1,71 @@
+"""``geko envs``, ``geko diff``: across environments, libraries and runs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from geko.cli import options as o
+from geko.cli.render import render
+
+
+class DiffForm(StrEnum):
+    """How a diff is printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    markdown = "markdown"
+
+
+def envs(db: o.Db = None, form: o.Format = o.Form.table) -> None:
+    """The environments in which something was timed: GPU, ROCm, hipBLASLt, and how much. `geko diff` compares two."""
+    from geko.cli.main import start
+    from geko.diff import environments
+
+    start(1)
+    with o.existing(db) as warehouse:
+        render(environments(warehouse), form)
+
+
+def diff(
+    a: Annotated[str, typer.Argument(help="Before: start of the id of an environment, library or run.")],
+    b: Annotated[str, typer.Argument(help="After: the same.")],
+    workload: Annotated[
+        str | None,
+        typer.Option("--workload", help="Only its shapes, weighted with its calls.", show_default=False),
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option("--threshold", help="Ratio from which a shape counts as changed.")
+    ] = 1.03,
+    limit: Annotated[int, typer.Option("--limit", help="Shapes shown in a table; 0: all.")] = 50,
+    db: o.Db = None,
+    form: Annotated[
+        DiffForm, typer.Option("--format", help="How it is printed; JSON and CSV hold every shape.")
+    ] = DiffForm.table,
+) -> None:
+    """What changed from A to B: per shape the ratio of times with its interval, the kernel, and the weighted totals."""
+    from geko.cli.main import start
+    from geko.diff import diff as compare
+    from geko.export.markdown import diff_markdown
+
+    start(1)
+    with o.existing(db) as warehouse:
+        result = compare(warehouse, a, b, workload=workload, threshold=threshold)
+    if form is DiffForm.markdown:
+        typer.echo(diff_markdown(result, limit=limit or None))
+    elif form is DiffForm.table:
+        typer.echo(
+            f"A: {result.a.label}\nB: {result.b.label}\nratio = time in A / time in B: above 1, B is faster\n"
+        )
+        for rows in (
+            result.fields,
+            result.totals,
+            result.shapes.slice(0, limit or None).drop(["problem_id", "solution_a", "solution_b"]),
+        ):
+            render(rows, form)
+            typer.echo("")
+    else:
+        render(result.shapes, form)
