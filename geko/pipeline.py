@@ -78,7 +78,7 @@ def run_bench(
         anchor: file whose ancestors may be the hipBLASLt checkout.
         verbose: 0 shows no progress.
     """
-    return _Run(db, "bench", source, options, anchor, verbose).execute()
+    return Run(db, "bench", source, options, anchor, verbose).execute()
 
 
 def run_search(
@@ -99,11 +99,13 @@ def run_search(
         anchor: file whose ancestors may be the hipBLASLt checkout.
         verbose: 0 shows no progress.
     """
-    return _Run(db, "search", source, options, anchor, verbose).execute()
+    return Run(db, "search", source, options, anchor, verbose).execute()
 
 
 @dataclass(slots=True)
-class _Run:
+class Run:
+    """One invocation of a run; what tunes new kernels derives from it."""
+
     db: str | Path | None
     kind: str
     source: Source

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
@@ -56,7 +58,7 @@ def spread(
     before = os.environ.get("POLARS_MAX_THREADS")
     os.environ["POLARS_MAX_THREADS"] = str(max(1, cpu_count() // jobs))
     try:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        with _nameless_main(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
             for results in pool.map(work, chunked(items, jobs * 8)):
                 yield from results
     finally:
@@ -64,6 +66,25 @@ def spread(
             del os.environ["POLARS_MAX_THREADS"]
         else:
             os.environ["POLARS_MAX_THREADS"] = before
+
+
+@contextlib.contextmanager
+def _nameless_main() -> Iterator[None]:
+    """Keep new processes from running the caller's script again, which needs no ``if __name__ == "__main__"`` then.
+
+    They are told of the main module by its ``__spec__`` and ``__file__``, and need neither: ``work`` is a function of this package.
+    """
+    main = sys.modules["__main__"]
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    main.__spec__ = None
+    if file is not None:
+        del main.__file__
+    try:
+        yield
+    finally:
+        main.__spec__ = spec
+        if file is not None:
+            main.__file__ = file
 
 
 def config_hash(text: str) -> str:

@@ -92,12 +92,12 @@ class Stages:
     n_scheduled: int = 0
 
     def run(self, stage: str, kind: str, plan: str, params: Mapping[str, Any]) -> None:
-        """Enqueue what the statement ``run/<plan>`` plans, and wait until it is done.
+        """Enqueue what a statement plans, and wait until it is done.
 
         Args:
             stage: name of the stage, as column ``run.stage`` keeps it.
             kind: kind of its jobs.
-            plan: statement that returns the jobs.
+            plan: statement that returns the jobs, of ``sql/queries/run`` or with its folder.
             params: its parameters.
 
         Raises:
@@ -106,7 +106,8 @@ class Stages:
         self.warehouse.apply(
             Statement("run/set_stage", {"run_id": self.run_id, "stage": stage}), repeatable=True
         )
-        jobs = self.warehouse.query(f"run/{plan}", run_id=self.run_id, **params)
+        name = plan if "/" in plan else f"run/{plan}"
+        jobs = self.warehouse.query(name, run_id=self.run_id, **params)
         if not jobs.num_rows:
             return
         asked = queue.enqueue(self.warehouse, self.run_id, jobs)
