@@ -37,9 +37,9 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "bench": ("geko.cli.runs", "bench", "Time the library's own choice for every GEMM of a workload."),
     "ingest": ("geko.cli.data", "ingest", "Read logs, lists, libraries and results of other tools."),
     "export": (
-        "geko.cli.data",
-        "export",
-        "Write library logic, CSV tables or a whole working directory of a run.",
+        "geko.cli.export",
+        "app",
+        "Write library logic, tables, a working directory, or a file that libraries read at run time.",
     ),
     "sql": ("geko.cli.data", "sql", "Ask the warehouse with SQL."),
     "status": ("geko.cli.queue", "status", "What runs now, and what the last run came to."),
@@ -91,16 +91,20 @@ def _completed_group(group: typer.Typer, name: str) -> typer.Typer:
     """A group of which every command has what all have: ``--db``, ``-v``, and its examples."""
     from geko.cli.common import completed
 
-    again = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=group.info.help)
+    again = typer.Typer(
+        no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=group.info.help
+    )
     for info in group.registered_commands:
         assert info.callback is not None
         own = info.name or info.callback.__name__.replace("_", "-")
         epilog = info.epilog or EPILOGS.get(f"{name} {own}")
-        again.command(own, help=info.help, short_help=info.short_help, epilog=epilog)(completed(info.callback))
+        again.command(own, help=info.help, short_help=info.short_help, epilog=epilog)(
+            completed(info.callback)
+        )
     for inner in group.registered_groups:
         assert inner.typer_instance is not None
-        own = inner.name or inner.typer_instance.info.name
-        again.add_typer(_completed_group(inner.typer_instance, f"{name} {own}"), name=own)
+        group_name = inner.name or inner.typer_instance.info.name
+        again.add_typer(_completed_group(inner.typer_instance, f"{name} {group_name}"), name=group_name)
     return again
 
 
@@ -138,9 +142,6 @@ EPILOGS = {
     "ingest": "Examples:\n\n\b\n"
     "  geko ingest rank*.yaml --workload llama\n"
     "  geko ingest tune_gemm_results.txt tunableop_results0.csv",
-    "export": "Examples:\n\n\b\n"
-    "  geko export library-logic --out final_libs\n"
-    "  geko export csv --out tables --run 1f3a",
     "sql": "Examples:\n\n\b\n"
     '  geko sql "SELECT class, count(*) FROM selection GROUP BY class"\n'
     '  geko sql --format csv "FROM export_winners" > winners.csv\n'

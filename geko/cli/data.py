@@ -1,9 +1,8 @@
-"""``geko ingest``, ``geko export``, ``geko sql``."""
+"""``geko ingest``, ``geko sql``."""
 
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,14 +10,6 @@ import typer
 
 from geko.cli import options as o
 from geko.cli.render import render
-
-
-class What(StrEnum):
-    """What can be exported."""
-
-    library_logic = "library-logic"
-    csv = "csv"
-    workdir = "workdir"
 
 
 def ingest(
@@ -34,14 +25,11 @@ def ingest(
     ] = None,
     db: o.Db = None,
     form: o.Format = o.Form.table,
-    verbose: o.Verbose = 1,
 ) -> None:
     """Read logs, lists, libraries and results of other tools into the warehouse. A file is known by its content."""
-    from geko.cli.main import start
     from geko.ingest.dispatch import ingest as read
     from geko.warehouse import Warehouse
 
-    start(verbose)
     with Warehouse.open(db) as warehouse:
         reports = read(warehouse, files, kind=kind, workload=workload)
     rows = [
@@ -56,30 +44,6 @@ def ingest(
         raise typer.Exit(1)
 
 
-def export(
-    what: Annotated[What, typer.Argument(help="What to write.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder to write to.")],
-    run: Annotated[
-        str | None,
-        typer.Option(
-            "--run",
-            help="Start of a run's id, or its label.  [default: the last finished]",
-            show_default=False,
-        ),
-    ] = None,
-    db: o.Db = None,
-    verbose: o.Verbose = 1,
-) -> None:
-    """Write what a run found: kept solutions as Tensile logic, its tables, or everything."""
-    from geko.cli.main import start
-    from geko.export import export_run, resolve_run
-
-    start(verbose)
-    with o.existing(db) as warehouse:
-        paths = export_run(warehouse, what.value, resolve_run(warehouse, run), out)
-    typer.echo("\n".join(str(path) for path in paths) or "nothing to export: no shape was kept")
-
-
 def sql(
     query: Annotated[
         str | None,
@@ -92,9 +56,7 @@ def sql(
     form: o.Format = o.Form.table,
 ) -> None:
     """Ask the warehouse. Reads only, also while a run is going on; Ctrl-C ends the query."""
-    from geko.cli.main import start
 
-    start(1)
     with o.existing(db) as warehouse:
         if query is None and sys.stdin.isatty():
             from geko.cli.prompt import prompt

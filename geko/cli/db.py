@@ -19,10 +19,8 @@ db_app = typer.Typer(
 @db_app.command()
 def migrate(db: o.Db = None) -> None:
     """Bring the file's schema up to this version (opening it does so too)."""
-    from geko.cli.main import start
     from geko.warehouse import Warehouse
 
-    start(1)
     with Warehouse.open(db) as warehouse:
         typer.echo(f"{warehouse.path} is up to date")
 
@@ -30,9 +28,7 @@ def migrate(db: o.Db = None) -> None:
 @db_app.command()
 def check(db: o.Db = None, form: o.Format = o.Form.table) -> None:
     """Look for doubled ids, dangling references, stuck leases, ids that don't fit their rows. Exit 1 if there are any."""
-    from geko.cli.main import start
 
-    start(1)
     with o.existing(db) as warehouse:
         findings = warehouse.check()
     render([asdict(finding) for finding in findings], form)
@@ -43,9 +39,7 @@ def check(db: o.Db = None, form: o.Format = o.Form.table) -> None:
 @db_app.command()
 def snapshot(out: Annotated[Path, typer.Argument(help="New file.")], db: o.Db = None) -> None:
     """Copy the warehouse as it is now, for the duckdb shell and BI tools; a run isn't disturbed."""
-    from geko.cli.main import start
 
-    start(1)
     with o.existing(db) as warehouse:
         typer.echo(str(warehouse.snapshot(out)))
 
@@ -57,10 +51,8 @@ def import_(
     form: o.Format = o.Form.table,
 ) -> None:
     """Add everything that another warehouse knows (other machines, other ROCm versions); again adds nothing."""
-    from geko.cli.main import start
     from geko.warehouse import Warehouse
 
-    start(1)
     with Warehouse.open(db) as warehouse:
         added = warehouse.import_(other)
     render([{"table": table, "new rows": n} for table, n in added.items()], form)
@@ -82,10 +74,8 @@ def prune(
     """Drop what can be done without; measurements are never dropped."""
     from datetime import timedelta
 
-    from geko.cli.main import start
     from geko.warehouse.maintenance import PruneOptions
 
-    start(1)
     with o.existing(db) as warehouse:
         before = warehouse.now() - timedelta(days=days)
         counts = warehouse.prune(PruneOptions(outputs, attempts, before, dry_run=not yes))

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import os
+import select
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
-_state: dict[str, Path | None] = {"anchor": None}
+_state: dict[str, Any] = {"anchor": None, "verbose": None}
 
 
 def start(verbose: int) -> Path | None:
-    """Set up logging for a command; returns where the search for a hipBLASLt checkout begins."""
+    """Set up logging for a command, once: what ``-v`` said stands; returns `anchor`."""
     from geko.log import setup_logging
 
-    setup_logging(verbose)
-    return _state["anchor"]
+    if _state["verbose"] is None:
+        _state["verbose"] = verbose
+        setup_logging(verbose)
+    return anchor()
+
+
+def anchor() -> Path | None:
+    """File whose ancestors may be the hipBLASLt checkout; None for the installed command."""
+    found: Path | None = _state["anchor"]
+    return found
 
 
 def main(argv: Sequence[str] | None = None, anchor: str | Path | None = None) -> int:
@@ -36,25 +46,41 @@ def main(argv: Sequence[str] | None = None, anchor: str | Path | None = None) ->
     from geko.cli.legacy import translate
     from geko.errors import GekoError
 
-    _state["anchor"] = Path(anchor) if anchor is not None else None
+    _state.update(anchor=Path(anchor) if anchor is not None else None, verbose=None)
     words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        return _run(translate(words))
+        status = _run(translate(words))
+        sys.stdout.flush()
+        return status
     except GekoError as error:
-        _say(f"geko: error: {error}")
-        return error.exit_code
+        return _say(str(error), error.exit_code)
     except KeyboardInterrupt:
-        _say("geko: interrupted")
+        sys.stderr.write("geko: interrupted\n")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of a pipe has seen enough; nothing more may be written at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except SystemExit as exit_:
         if isinstance(exit_.code, str):
-            _say(f"geko: error: {exit_.code}")
-            return EXIT_FAILURE
+            return _say(exit_.code, EXIT_FAILURE)
         return int(exit_.code or 0)
+    except BrokenPipeError as error:
+        return 0 if _reader_gone() else _unexpected(error, words)
+    except ModuleNotFoundError as error:
+        if (error.name or "geko").partition(".")[0] == "geko":
+            return _unexpected(error, words)
+        home = Path(__file__).resolve().parents[2]
+        what = f"-e {home}" if (home / "pyproject.toml").is_file() else "geko"
+        return _say(
+            f"the Python module {error.name} is missing: install GEKO with all it needs by "
+            f"`{sys.executable} -m pip install {what}`",
+            EXIT_FAILURE,
+        )
+    except OSError as error:
+        if error.strerror is None:
+            return _unexpected(error, words)
+        named = f"{error.filename}: " if error.filename is not None else ""
+        return _say(f"{named}{error.strerror}", EXIT_FAILURE)
     except Exception as error:
         return _unexpected(error, words)
 
@@ -63,28 +89,45 @@ def _run(words: list[str]) -> int:
     import typer
 
     from geko.cli.app import build
+    from geko.cli.usage import is_usage_error, sentence
 
+    command = typer.main.get_command(build(words))
+    # Not `command.main`, which makes an exit of its own out of a pipe that nobody reads.
     try:
-        result = typer.main.get_command(build(words)).main(
-            args=words, prog_name="geko", standalone_mode=False
-        )
+        with command.make_context("geko", list(words)) as context:
+            result = command.invoke(context)
     except typer.Exit as exit_:
         return int(exit_.exit_code)
     except typer.Abort:
-        _say("geko: interrupted")
-        return EXIT_INTERRUPTED
+        raise KeyboardInterrupt from None
     except Exception as error:
-        # Usage errors of the parser know how to show themselves; their class is no part of Typer's public names.
-        show = getattr(error, "show", None)
-        if callable(show) and isinstance(getattr(error, "exit_code", None), int):
-            show()
-            return int(error.exit_code)  # type: ignore[attr-defined]
-        raise
+        if not is_usage_error(error):
+            raise
+        text = sentence(error)
+        if text is None:
+            sys.stdout.write(f"{error.ctx.get_help()}\n")  # type: ignore[attr-defined]
+            return EXIT_USAGE
+        return _say(text, EXIT_USAGE)
     return result if isinstance(result, int) else 0
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+def _say(text: str, status: int) -> int:
+    line = " ".join(text.split("\n")) if status == EXIT_USAGE else text
+    sys.stderr.write(f"geko: error: {line}\n")
+    return status
+
+
+def _reader_gone() -> bool:
+    """Whether nobody reads standard output any more; nothing is written to it at exit then."""
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), select.POLLOUT)
+        gone = any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+        if gone:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        return False
+    return gone
 
 
 def _unexpected(error: Exception, words: list[str]) -> int:
@@ -92,12 +135,14 @@ def _unexpected(error: Exception, words: list[str]) -> int:
     import traceback
 
     text = "".join(traceback.format_exception(error))
-    if "-v2" in words or any(a in ("-v", "--verbose") and b == "2" for a, b in itertools.pairwise(words)):
-        _say(text)
+    if (_state["verbose"] or 0) >= 2:
+        sys.stderr.write(text)
         where = "above"
     else:
         with tempfile.NamedTemporaryFile("w", prefix="geko-error-", suffix=".log", delete=False) as handle:
             handle.write(f"geko {' '.join(words)}\n\n{text}")
         where = f"in {handle.name}"
-    _say(f"geko: internal error: {type(error).__name__}: {error} (traceback {where}; please report it)")
+    sys.stderr.write(
+        f"geko: internal error: {type(error).__name__}: {error} (traceback {where}; please report it)\n"
+    )
     return EXIT_FAILURE

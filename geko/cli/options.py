@@ -239,4 +239,7 @@ def devices_of(text: str | None, simulate: bool) -> tuple[int, ...] | None:
         raise UsageError("--devices is required: which GPUs may be used, such as -d 0,1 or -d 0-7 or -d all")
     if is_all(text):
         return None
-    return tuple(parse_devices(text))
+    try:
+        return tuple(parse_devices(text))
+    except UsageError as error:
+        raise UsageError(f"--devices: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,30 +18,57 @@ jobs_app = typer.Typer(
 _Run = Annotated[
     str | None, typer.Option("--run", help="Start of a run's id, or its label.", show_default=False)
 ]
-_State = Annotated[
-    str | None,
-    typer.Option("--state", help="pending, leased, done, failed, dead or cancelled.", show_default=False),
-]
 _Ids = Annotated[list[str] | None, typer.Argument(help="Ids of jobs (or their starts).", show_default=False)]
 
 
-def status(db: o.Db = None, form: o.Format = o.Form.table) -> None:
-    """What runs now (stage, done, failed, time left) and how its shapes, or those of the last run, were judged."""
-    from geko.cli.main import start
+class JobState(StrEnum):
+    """State of a job."""
 
-    start(1)
+    pending = "pending"
+    leased = "leased"
+    done = "done"
+    failed = "failed"
+    dead = "dead"
+    cancelled = "cancelled"
+
+
+class Part(StrEnum):
+    """What a status consists of."""
+
+    progress = "progress"
+    devices = "devices"
+    verdicts = "verdicts"
+
+
+_PARTS = {
+    Part.progress: "status/progress",
+    Part.devices: "status/devices",
+    Part.verdicts: "status/verdicts",
+}
+
+
+def status(
+    part: Annotated[
+        Part | None,
+        typer.Argument(
+            help="One of these.  [default: all as tables, progress as JSON or CSV]", show_default=False
+        ),
+    ] = None,
+    db: o.Db = None,
+    form: o.Format = o.Form.table,
+) -> None:
+    """What runs now (stage, done, failed, time left), on which devices, and how shapes were judged so far or last."""
     with o.existing(db) as warehouse:
-        render(warehouse.query("status/progress", now=warehouse.now()), form)
-        if form is o.Form.table:
-            typer.echo("")
-            render(warehouse.query("status/verdicts"), form)
+        asked = [part] if part else list(Part) if form is o.Form.table else [Part.progress]
+        for at, name in enumerate(asked):
+            if at:
+                typer.echo("")
+            now = {} if name is Part.verdicts else {"now": warehouse.now()}
+            render(warehouse.query(_PARTS[name], **now), form)
 
 
 def runs(db: o.Db = None, form: o.Format = o.Form.table) -> None:
     """The runs of the warehouse, the newest first."""
-    from geko.cli.main import start
-
-    start(1)
     with o.existing(db) as warehouse:
         render(warehouse.query("status/runs"), form)
 
@@ -48,19 +76,23 @@ def runs(db: o.Db = None, form: o.Format = o.Form.table) -> None:
 @jobs_app.command("list")
 def jobs_list(
     run: _Run = None,
-    state: _State = None,
-    limit: Annotated[int, typer.Option("--limit", help="At most so many rows.")] = 1000,
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", help="baseline, screen, compare, verify, ...", show_default=False),
+    ] = None,
+    state: Annotated[
+        JobState | None, typer.Option("--state", help="Only jobs in this state.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many rows.")] = 1000,
     db: o.Db = None,
     form: o.Format = o.Form.table,
 ) -> None:
-    """Jobs with their state, attempts and last message."""
-    from geko.cli.main import start
+    """Jobs with their state, attempts and last message; those that run or failed come first."""
     from geko.export import resolve_run
 
-    start(1)
     with o.existing(db) as warehouse:
         run_id = resolve_run(warehouse, run) if run else None
-        render(warehouse.query("status/jobs", run_id=run_id, state=state, n=limit), form)
+        render(warehouse.query("status/jobs", run_id=run_id, kind=kind, state=state, n=limit), form)
 
 
 @jobs_app.command("retry")
@@ -76,12 +108,10 @@ def jobs_retry(
     db: o.Db = None,
 ) -> None:
     """Put failed, dead and cancelled jobs back into the queue, with three more attempts each."""
-    from geko.cli.main import start
     from geko.errors import UsageError
     from geko.export import resolve_run
     from geko.warehouse import queue
 
-    start(1)
     if not ids and not run:
         raise UsageError("which jobs? give ids, or --run RUN for all of it that failed or were cancelled")
     with o.existing(db) as warehouse:
@@ -94,12 +124,10 @@ def jobs_retry(
 @jobs_app.command("cancel")
 def jobs_cancel(ids: _Ids = None, run: _Run = None, db: o.Db = None) -> None:
     """Cancel jobs that wait or run. What a running one still delivers is stored as late and counts nowhere."""
-    from geko.cli.main import start
     from geko.errors import UsageError
     from geko.export import resolve_run
     from geko.warehouse import queue
 
-    start(1)
     if not ids and not run:
         raise UsageError("which jobs? give ids, or --run RUN for all that wait")
     with o.existing(db) as warehouse:
@@ -144,9 +172,7 @@ def runner(
     verbose: o.Verbose = 1,
 ) -> None:
     """Work on the jobs of a run that another shell started, with further GPUs of this machine."""
-    from geko.cli.main import start
     from geko.runners.join import join
     from geko.warehouse.warehouse import default_path
 
-    start(verbose)
     join(db or default_path(), devices, hipblaslt=hipblaslt, workdir=workdir, idle_s=idle, verbose=verbose)

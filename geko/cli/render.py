@@ -1,84 +1,249 @@
-"""Rows on standard output: as a table for people, as JSON or CSV for programs."""
+"""Rows on standard output: as a table for people, as JSON or CSV for programs. Works on columns, batch by batch."""
 
 from __future__ import annotations
 
-import csv
+import contextlib
 import json
+import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import polars as pl
     import pyarrow as pa
 
 _MAX_CELL = 100
 
 
-def render(rows: pa.Table | pa.RecordBatchReader | list[dict[str, Any]], form: str) -> None:
+def render(
+    rows: pa.Table | pa.RecordBatchReader | list[dict[str, Any]], form: str, *, whole: bool = False
+) -> None:
     """Print rows.
 
+    JSON is an array of objects, UTF-8. NaN and infinity are null there, as JSON has no such numbers. In JSON and CSV
+    times are ISO 8601, binary values hexadecimal, and values of types that JSON doesn't know (maps, unions, intervals)
+    are text.
+
     Args:
-        rows: an Arrow table, a stream of batches, or dicts.
-        form: ``"table"``, ``"json"`` (an array of objects) or ``"csv"``.
+        rows: an Arrow table, a stream of batches, or dicts of equal keys.
+        form: ``"table"``, ``"json"`` or ``"csv"``.
+        whole: show long cells of a table whole on a terminal too; elsewhere they always are.
     """
-    names, records = _records(rows)
-    if form == "json":
-        _json(records)
-    elif form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows([_plain(record[name]) for name in names] for record in records)
+    import pyarrow as pa
+
+    if isinstance(rows, list):
+        rows = pa.Table.from_pylist(rows)
+    names = _distinct(rows.schema.names)
+    batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
+    if form == "table":
+        _table(names, list(batches), None if whole or not sys.stdout.isatty() else _MAX_CELL)
+    elif form == "json":
+        _json(names, iter(batches))
     else:
-        _table(names, list(records))
+        _csv(names, iter(batches))
     sys.stdout.flush()
 
 
-def _records(rows: Any) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    if isinstance(rows, list):
-        return (list(rows[0]) if rows else []), iter(rows)
-    batches: Iterable[Any] = rows.to_batches() if hasattr(rows, "to_batches") else rows
-    return list(rows.schema.names), (record for batch in batches for record in batch.to_pylist())
+def _distinct(names: list[str]) -> list[str]:
+    """Column names, a repeated one with a number behind it: no value may hide another in a JSON object."""
+    taken = set(names)
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        number, other = seen[name], name
+        while number and other in taken:
+            other, number = f"{name}_{number}", number + 1
+        seen[name] += 1
+        taken.add(other)
+        found.append(other)
+    return found
 
 
-def _json(records: Iterator[dict[str, Any]]) -> None:
-    sys.stdout.write("[")
-    for number, record in enumerate(records):
-        sys.stdout.write(",\n " if number else "\n ")
-        sys.stdout.write(json.dumps(record, ensure_ascii=False, default=str))
-    sys.stdout.write("\n]\n")
+# Programs
+# ---------------------------------------------------------------------------------------------
 
 
-def _plain(value: Any) -> Any:
+def _json(names: list[str], batches: Iterator[pa.RecordBatch]) -> None:
+    between = "[\n "
+    for batch in batches:
+        if batch.num_rows:
+            lines = _frame(names, batch, "json").write_ndjson()
+            sys.stdout.write(between + lines.rstrip("\n").replace("\n", ",\n "))
+            between = ",\n "
+    sys.stdout.write("[\n]\n" if between[0] == "[" else "\n]\n")
+
+
+def _csv(names: list[str], batches: Iterator[pa.RecordBatch]) -> None:
+    import polars as pl
+
+    if names:
+        sys.stdout.write(pl.DataFrame({name: [] for name in names}).write_csv())
+    for batch in batches:
+        sys.stdout.write(_frame(names, batch, "csv").write_csv(include_header=False))
+
+
+def _frame(names: list[str], batch: pa.RecordBatch, form: str) -> pl.DataFrame:
+    import polars as pl
+
+    columns = [
+        pl.Series(name, _simple(column, form)) for name, column in zip(names, batch.columns, strict=True)
+    ]
+    return pl.DataFrame(columns)
+
+
+def _simple(column: pa.Array, form: str) -> pa.Array:
+    """A column of numbers, booleans, text and dates; for JSON also of lists and structs of these."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind, is_ = column.type, pa.types
+    if is_.is_dictionary(kind):
+        return _simple(column.dictionary_decode(), form)
+    if is_.is_timestamp(kind):
+        return _time_text(column, " " if form == "table" else "T")
+    if is_.is_time(kind):
+        return pc.cast(column, pa.string())
+    if is_.is_decimal(kind):
+        return _as_number(column) if form == "json" else column
+    if _is_plain(kind) or (form == "json" and _is_nested_of(kind, _is_plain)):
+        return column
+    values = [_known_to_json(value) for value in column.to_pylist()]
+    if form == "json" and _is_nested_of(kind, lambda inner: not (is_.is_map(inner) or is_.is_union(inner))):
+        return pa.array(values)
+    if is_.is_map(kind):
+        values = [None if pairs is None else {str(key): value for key, value in pairs} for pairs in values]
+    return pa.array([_text(value) for value in values], pa.string())
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null, pa.types.is_date,
+             pa.types.is_string, pa.types.is_large_string)  # fmt: skip
+    return any(test(kind) for test in tests)
+
+
+def _is_nested_of(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
+    """Whether it is a list or structure whose innermost types all pass a test."""
+    import pyarrow as pa
+
+    def passes(inner: pa.DataType) -> bool:
+        return (
+            _is_nested_of(inner, test)
+            if pa.types.is_nested(inner) and not pa.types.is_map(inner)
+            else test(inner)
+        )
+
+    if pa.types.is_struct(kind):
+        return kind.num_fields > 0 and all(passes(field.type) for field in kind)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return passes(kind.value_type)
+    return False
+
+
+def _time_text(column: pa.Array, between: str) -> pa.Array:
+    """Timestamps as text. Arrow's casts, unlike datetime, know nanoseconds and bear DuckDB's infinity."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    clock = pc.cast(column, pa.timestamp(kind.unit, kind.tz and "UTC"))
+    text = pc.cast(pc.cast(clock, pa.timestamp(kind.unit)), pa.string())
+    zoned = pc.binary_join_element_wise(
+        pc.utf8_replace_slice(text, 10, 11, between), "+00:00" if kind.tz else "", ""
+    )
+    beyond = pc.if_else(pc.less(pc.cast(clock, pa.int64()), 0), "-infinity", "infinity")
+    return pc.if_else(pc.starts_with(text, "<"), beyond, zoned)
+
+
+def _as_number(column: pa.Array) -> pa.Array:
+    """Decimals as 64-bit integers where they are whole and small enough (such as most sums), else as doubles."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    with contextlib.suppress(pa.ArrowInvalid):
+        if column.type.scale == 0:
+            return pc.cast(column, pa.int64())
+    return pc.cast(column, pa.float64())
+
+
+def _known_to_json(value: Any) -> Any:
+    """A value of a rare type with nothing in it that JSON doesn't know."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _known_to_json(inner) for key, inner in value.items()}
+    if type(value).__name__ == "MonthDayNano":
+        return f"P{value.months}M{value.days}DT{value.nanoseconds / 1e9:g}S"
+    if isinstance(value, (list, tuple)):
+        return [_known_to_json(inner) for inner in value]
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    return str(value) if isinstance(value, timedelta) else value
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
     return (
-        json.dumps(value, default=str) if isinstance(value, (list, dict)) else "" if value is None else value
+        json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else str(value)
     )
 
 
-def _table(names: list[str], records: list[dict[str, Any]]) -> None:
+# People
+# ---------------------------------------------------------------------------------------------
+
+
+def _table(names: list[str], batches: list[pa.RecordBatch], limit: int | None) -> None:
     if not names:
         return
-    cells = [[_cell(record[name]) for name in names] for record in records]
-    right = [bool(records) and all(_is_number(record[name]) for record in records) for name in names]
-    widths = [max([len(name), *(len(row[column]) for row in cells)]) for column, name in enumerate(names)]
-    lines = [names, ["-" * width for width in widths], *cells]
-    for line in lines:
-        padded = (
-            text.rjust(width) if numeric else text.ljust(width)
-            for text, width, numeric in zip(line, widths, right, strict=True)
-        )
-        sys.stdout.write("  ".join(padded).rstrip() + "\n")
-    if not cells:
+    n_rows = sum(batch.num_rows for batch in batches)
+    columns = []
+    for at, name in enumerate(names):
+        cells: list[str] = []
+        numeric = n_rows > 0
+        for batch in batches:
+            found, numbers = _cells(_simple(batch.column(at), "table"), limit)
+            cells += found
+            numeric = numeric and numbers
+        width = max(len(name), max(map(len, cells), default=0))
+        pad = str.rjust if numeric else str.ljust
+        columns.append([pad(text, width) for text in (name, "-" * width, *cells)])
+    lines = ("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+    sys.stdout.write("\n".join(lines) + "\n")
+    if n_rows == 0:
         sys.stdout.write("(no rows)\n")
 
 
-def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+def _cells(column: pa.Array, limit: int | None) -> tuple[list[str], bool]:
+    """Texts of a column, and whether it is one of numbers (or empty)."""
+    import pyarrow as pa
+
+    values = column.to_pylist()
+    if pa.types.is_floating(column.type):
+        return ["" if value is None else _number(value) for value in values], True
+    if (
+        pa.types.is_integer(column.type)
+        or pa.types.is_decimal(column.type)
+        or column.null_count == len(values)
+    ):
+        return ["" if value is None else str(value) for value in values], True
+    texts = ["" if value is None else str(value).replace("\n", " ") for value in values]
+    if limit is not None:
+        texts = [text if len(text) <= limit else text[: limit - 1] + "…" for text in texts]
+    return texts, False
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.4f}" if abs(value) < 100 else f"{value:.1f}" if abs(value) < 1e9 else f"{value:.6g}"
-    text = str(_plain(value)).replace("\n", " ")
-    return text if len(text) <= _MAX_CELL else text[: _MAX_CELL - 1] + "…"
+def _number(value: float) -> str:
+    size = abs(value)
+    if 0 < size < 5e-5 or size >= 1e9:
+        return f"{value:.6g}"
+    return f"{value:.4f}" if size < 100 else f"{value:.1f}"

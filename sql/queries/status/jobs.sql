@@ -8,6 +8,7 @@ LEFT JOIN problem AS q ON q.problem_id = j.problem_id
 LEFT JOIN (SELECT job_id, arg_max(message, attempt) AS message FROM job_attempt WHERE NOT late GROUP BY job_id) AS a
   ON a.job_id = j.job_id
 WHERE ($run_id IS NULL OR EXISTS (SELECT 1 FROM run_job AS k WHERE k.job_id = j.job_id AND k.run_id = $run_id::UUID))
+  AND ($kind IS NULL OR j.kind = $kind)
   AND ($state IS NULL OR j.state = $state)
 ORDER BY CASE j.state WHEN 'leased' THEN 0 WHEN 'failed' THEN 1 WHEN 'dead' THEN 2 WHEN 'pending' THEN 3 WHEN 'cancelled' THEN 4 ELSE 5 END,
          j.updated_at DESC, j.job_id
