@@ -81,31 +81,25 @@ def build(words: Sequence[str]) -> typer.Typer:
 
         found = getattr(importlib.import_module(module), attribute)
         if isinstance(found, typer.Typer):
-            app.add_typer(_completed_group(found, name), name=name, short_help=short)
+            app.add_typer(_complete(found, name), name=name, short_help=short)
         else:
             app.command(name, short_help=short, epilog=EPILOGS.get(name))(completed(found))
     return app
 
 
-def _completed_group(group: typer.Typer, name: str) -> typer.Typer:
-    """A group of which every command has what all have: ``--db``, ``-v``, and its examples."""
+def _complete(group: typer.Typer, name: str) -> typer.Typer:
+    """Give every command of a group what all have: ``--db``, ``-v``, and its examples."""
     from geko.cli.common import completed
 
-    again = typer.Typer(
-        no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=group.info.help
-    )
     for info in group.registered_commands:
         assert info.callback is not None
-        own = info.name or info.callback.__name__.replace("_", "-")
-        epilog = info.epilog or EPILOGS.get(f"{name} {own}")
-        again.command(own, help=info.help, short_help=info.short_help, epilog=epilog)(
-            completed(info.callback)
-        )
+        info.name = info.name or info.callback.__name__.replace("_", "-")
+        info.epilog = info.epilog or EPILOGS.get(f"{name} {info.name}")
+        info.callback = completed(info.callback)
     for inner in group.registered_groups:
         assert inner.typer_instance is not None
-        group_name = inner.name or inner.typer_instance.info.name
-        again.add_typer(_completed_group(inner.typer_instance, f"{name} {group_name}"), name=group_name)
-    return again
+        _complete(inner.typer_instance, f"{name} {inner.name or inner.typer_instance.info.name}")
+    return group
 
 
 def _placeholder() -> None:
@@ -129,26 +123,69 @@ def _root(
     pass
 
 
+def _examples(*lines: str, note: str = "") -> str:
+    """The end of a help page."""
+    title = "Example" if len(lines) == 1 else "Examples"
+    return f"{title}:\n\n\b\n" + "".join(f"  {line}\n" for line in lines) + (f"\n{note}" if note else "")
+
+
+#: command, or group and command → the end of its help page.
 EPILOGS = {
-    "search": "Examples:\n\n\b\n"
-    "  geko search --workload-log hipblaslt-log-mask64.yaml -d 0-7 --workdir my_search\n"
-    "  geko search --workload llama -d 0,1 --keep-thr 1 --up-thr 1.05\n"
-    "  geko search --simulate --workload-log examples/workload.yaml --workdir out\n\n"
-    "The same command again goes on where it stopped.",
-    "bench": "Examples:\n\n\b\n"
-    "  geko bench --workload-log hipblaslt-log-mask64.yaml -d 0\n"
-    "  geko bench --inline 1024 1024 1 1024 B B S N T -d 0\n"
-    "  geko bench --list sizes.yaml -d 0,1 --benchmark-duration 0.2",
-    "ingest": "Examples:\n\n\b\n"
-    "  geko ingest rank*.yaml --workload llama\n"
-    "  geko ingest tune_gemm_results.txt tunableop_results0.csv",
-    "sql": "Examples:\n\n\b\n"
-    '  geko sql "SELECT class, count(*) FROM selection GROUP BY class"\n'
-    '  geko sql --format csv "FROM export_winners" > winners.csv\n'
-    "  geko sql < query.sql\n\nTables and views: docs/warehouse.md.",
-    "diff": "Examples:\n\n\b\n"
-    "  geko db import rocm-7.2.duckdb && geko envs\n"
-    "  geko diff c13527bc 53c2ce83 --workload llama\n"
-    "  geko diff run:1f3a run:77b0 --format markdown > diff.md",
-    "runner": "Example:\n\n\b\n  geko runner --db geko.duckdb -d 2,3",
+    "search": _examples(
+        "geko search --workload-log hipblaslt-log-mask64.yaml -d 0-7 --workdir my_search",
+        "geko search --workload llama -d 0,1 --keep-thr 1 --up-thr 1.05",
+        "geko search --simulate --workload-log examples/workload.yaml --workdir out",
+        note="The same command again goes on where it stopped.",
+    ),
+    "bench": _examples(
+        "geko bench --workload-log hipblaslt-log-mask64.yaml -d 0",
+        "geko bench --inline 1024 1024 1 1024 B B S N T -d 0",
+        "geko bench --list sizes.yaml -d 0,1 --benchmark-duration 0.2",
+    ),
+    "ingest": _examples(
+        "geko ingest rank*.yaml --workload llama",
+        "geko ingest tune_gemm_results.txt tunableop_results0.csv",
+        note="Formats: docs/ingest.md.",
+    ),
+    "sql": _examples(
+        'geko sql "SELECT class, count(*) FROM selection GROUP BY class"',
+        'geko sql --format csv "FROM export_winners" > winners.csv',
+        "geko sql < query.sql",
+        "geko sql                          a prompt, on a terminal",
+        note="Tables and views: docs/warehouse.md.",
+    ),
+    "status": _examples("geko status", "geko status devices --format json", "watch -n 5 geko status"),
+    "runs": _examples("geko runs", "geko runs --format json"),
+    "jobs list": _examples(
+        "geko jobs list --state failed --run 1f3a", "geko jobs list --kind screen --limit 20 --format json"
+    ),
+    "jobs retry": _examples("geko jobs retry 5c01 77ab", "geko jobs retry --run 1f3a --outcome no_solution"),
+    "jobs cancel": _examples("geko jobs cancel 5c01", "geko jobs cancel --run 1f3a"),
+    "diff": _examples(
+        "geko db import rocm-7.2.duckdb && geko envs",
+        "geko diff c13527bc 53c2ce83 --workload llama",
+        "geko diff run:1f3a run:77b0 --format markdown > diff.md",
+    ),
+    "envs": _examples("geko envs"),
+    "runner": _examples(
+        "geko runner --db geko.duckdb -d 2,3",
+        "geko runner -d all --idle 600",
+        note="Ctrl-C ends the runners; the work in hand goes back to the queue.",
+    ),
+    "doctor": _examples("geko doctor", "geko doctor --hipblaslt /path/to/hipblaslt --format json"),
+    "db migrate": _examples("geko db migrate --db old.duckdb"),
+    "db check": _examples("geko db check", "geko db check --format json"),
+    "db snapshot": _examples("geko db snapshot copy.duckdb && duckdb copy.duckdb"),
+    "db import": _examples("geko db import other.duckdb", "geko --db all.duckdb db import rocm-7.2.duckdb"),
+    "db prune": _examples("geko db prune", "geko db prune --attempts --older-than 90 --yes"),
+    "library show": _examples("geko library show final_libs/gfx942_Cijk_Alik_Bljk_BBS_BH.yaml"),
+    "library diff": _examples("geko library diff before.yaml after.yaml"),
+    "library merge": _examples(
+        "geko library merge Logic/asm_full/aquavanjaram/Equality final_libs merged --dry-run"
+    ),
+    "library trim": _examples("geko library trim libs/*.yaml --out trimmed --repair"),
+    "library epilogues": _examples("geko library epilogues final_libs/*.yaml --out with_epilogues"),
+    "library prune": _examples("geko library prune logic.yaml measured.parquet --out pruned --tol 0.02"),
+    "library create": _examples("geko library create /path/to/hipblaslt final_libs built"),
+    "library bench-input": _examples("geko library bench-input final_libs/*.yaml --out benchmarks --verify"),
 }

@@ -18,6 +18,8 @@ def completed(function: Callable[..., Any]) -> Callable[..., Any]:
     Args:
         function: a command as Typer takes it.
     """
+    if getattr(function, "is_completed", False):
+        return function
     signature = inspect.signature(function, eval_str=True)
     added = {name: pair for name, pair in _COMMON.items() if name not in signature.parameters}
 
@@ -28,6 +30,7 @@ def completed(function: Callable[..., Any]) -> Callable[..., Any]:
         start(values["verbose"])
         return function(**{name: value for name, value in values.items() if name not in added})
 
+    command.is_completed = True  # type: ignore[attr-defined]
     return with_parameters(
         command,
         [*signature.parameters.values(), *(parameter(name, *pair) for name, pair in added.items())],

@@ -172,7 +172,9 @@ def runner(
     verbose: o.Verbose = 1,
 ) -> None:
     """Work on the jobs of a run that another shell started, with further GPUs of this machine."""
+    from geko.devices import ALL
     from geko.runners.join import join
     from geko.warehouse.warehouse import default_path
 
-    join(db or default_path(), devices, hipblaslt=hipblaslt, workdir=workdir, idle_s=idle, verbose=verbose)
+    chosen = o.devices_of(devices, simulate=False) or ALL
+    join(db or default_path(), chosen, hipblaslt=hipblaslt, workdir=workdir, idle_s=idle, verbose=verbose)

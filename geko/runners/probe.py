@@ -186,10 +186,12 @@ def _probed(
     if banner is None or banner.gfx is None:
         said = result.message or last_line(result.output) or "it printed nothing"
         raise ToolError(
-            f"device {ordinal} doesn't answer: {said}; leave it out with -d, or see what `geko doctor` says"
+            f"device {ordinal} doesn't answer: {said}; leave it out of --devices, or see what `geko doctor` says"
         )
     if result.outcome in ("timeout", "hang", "memory_fault"):
-        raise ToolError(f"device {ordinal} ({banner.device_name}) is not usable: {result.message}")
+        raise ToolError(
+            f"device {ordinal} ({banner.device_name}) is not usable: {result.message}; leave it out of --devices"
+        )
     agent = _agent_of(machine, ordinal, banner, env)
     smi = machine.smi.get(agent.bdf or "", {})
     facts = smi_facts(smi)

@@ -103,7 +103,7 @@ def prepare_ground(
             for device in devices
         )
         raise ToolError(
-            f"the devices differ, and times of different GPUs can't be compared; choose equal ones with -d ({groups})"
+            f"the devices differ, and times of different GPUs can't be compared; choose equal ones with --devices ({groups})"
         )
     store(warehouse, devices)
     environment = devices[0].environment

@@ -118,6 +118,8 @@ def check_one_query(con: Connection, text: str) -> None:
         statements = con.extract_statements(text)
     except duckdb.Error as exc:
         raise InputError(str(exc)) from exc
+    if not statements:
+        raise UsageError("there is no SQL to run: give one SELECT or EXPLAIN")
     if len(statements) != 1:
         raise UsageError(f"one SELECT or EXPLAIN at a time, please; this is {len(statements)} statements")
     kind = statements[0].type
