@@ -123,34 +123,37 @@ class Run:
                 if self.options.simulate is not None
                 else self.options.extra.get("arch")
             )
-            workload = load_source(warehouse, self.source, arch)
-            logger.info(
-                "workload %s: %d distinct GEMM(s), %d call(s)",
-                workload.name,
-                workload.n_problems,
-                workload.n_calls,
-            )
-            self.workdir = (self.options.workdir or new_workdir()).absolute()
-            self._check_workdir(warehouse, workload)
-            from geko.runs.setup import prepare_ground
+            return self.execute_in(warehouse, load_source(warehouse, self.source, arch))
 
-            ground = prepare_ground(warehouse, self.options, self.workdir, self.anchor)
-            run_id = self._start(warehouse, workload, ground)
-            try:
-                with _stop_signals() as stop_requested:
-                    stages = self._stages(warehouse, run_id, ground, stop_requested)
-                    try:
-                        return self._stages_of_kind(warehouse, run_id, workload, ground, stages)
-                    finally:
-                        stages.pool.stop()
-            except (Interrupted, KeyboardInterrupt):
-                self._end(warehouse, run_id, "interrupted", {})
-                raise Interrupted(
-                    "interrupted; all results so far are kept, and the same command goes on where it stopped"
-                ) from None
-            except GekoError as error:
-                self._end(warehouse, run_id, "failed", {"error": str(error)})
-                raise
+    def execute_in(self, warehouse: Warehouse, workload: LoadedWorkload) -> RunResult:
+        """Run on a workload that is in an open warehouse."""
+        logger.info(
+            "workload %s: %d distinct GEMM(s), %d call(s)",
+            workload.name,
+            workload.n_problems,
+            workload.n_calls,
+        )
+        self.workdir = (self.options.workdir or new_workdir()).absolute()
+        self._check_workdir(warehouse, workload)
+        from geko.runs.setup import prepare_ground
+
+        ground = prepare_ground(warehouse, self.options, self.workdir, self.anchor)
+        run_id = self._start(warehouse, workload, ground)
+        try:
+            with stop_signals() as stop_requested:
+                stages = self._stages(warehouse, run_id, ground, stop_requested)
+                try:
+                    return self._stages_of_kind(warehouse, run_id, workload, ground, stages)
+                finally:
+                    stages.pool.stop()
+        except (Interrupted, KeyboardInterrupt):
+            self._end(warehouse, run_id, "interrupted", {})
+            raise Interrupted(
+                "interrupted; all results so far are kept, and the same command goes on where it stopped"
+            ) from None
+        except GekoError as error:
+            self._end(warehouse, run_id, "failed", {"error": str(error)})
+            raise
 
     def _check_workdir(self, warehouse: Warehouse, workload: LoadedWorkload) -> None:
         rows = warehouse.query(
@@ -238,6 +241,10 @@ class Run:
     ) -> RunResult:
         options = self.options
         self._baseline(warehouse, ground, stages, protocols.baseline(options), "baseline", None)
+        if options.max_workspace is not None:
+            # Shapes without a solution: is it the limit?
+            unlimited = self._plan(warehouse, ground, protocols.unlimited(options))
+            stages.run("unlimited", "baseline", "plan_unlimited", unlimited)
         self._require_baseline(warehouse, run_id)
         n_kept = self._keep(warehouse, run_id)
         if not n_kept:
@@ -252,6 +259,11 @@ class Run:
             self._plan(warehouse, ground, screen)
             | {"duration_s": options.duration, "expected_candidates": _EXPECTED_CANDIDATES},
         )  # fmt: skip
+        if options.rule == "interval":
+            from geko.runs.confirm import confirm
+
+            plan = self._plan(warehouse, ground, protocols.confirm(options))
+            confirm(warehouse, run_id, stages, plan, options, ground.reference, _CHUNK)
         tuned = self._build(warehouse, run_id, ground)
         if tuned is not None:
             both = {
@@ -261,10 +273,10 @@ class Run:
             stages.run(
                 "compare", "compare", "plan_compare",
                 self._plan(warehouse, ground, compare) | both
-                | {"duration_s": options.compare_duration, "rounds": options.rounds, "chunk": _CHUNK},
+                | {"duration_s": options.compare_duration, "rounds": options.effective_rounds, "chunk": _CHUNK},
             )  # fmt: skip
             if options.verify:
-                plan = self._plan(warehouse, ground, protocols.verify()) | both
+                plan = self._plan(warehouse, ground, protocols.verify(options)) | both
                 for unused in ("library_id", "libpath", "iters", "cold_iters"):
                     del plan[unused]
                 stages.run("verify", "verify", "plan_verify", plan)
@@ -405,7 +417,7 @@ def new_workdir(parent: Path | None = None, now: datetime | None = None) -> Path
 
 
 @contextmanager
-def _stop_signals() -> Iterator[Any]:
+def stop_signals() -> Iterator[Any]:
     """Turn SIGINT and SIGTERM into a clean stop between two polls; the handlers are restored afterwards."""
     stop = threading.Event()
 

@@ -91,7 +91,7 @@ class Stages:
     stop_requested: Callable[[], None]
     n_scheduled: int = 0
 
-    def run(self, stage: str, kind: str, plan: str, params: Mapping[str, Any]) -> None:
+    def run(self, stage: str, kind: str, plan: str, params: Mapping[str, Any]) -> int:
         """Enqueue what a statement plans, and wait until it is done.
 
         Args:
@@ -99,6 +99,9 @@ class Stages:
             kind: kind of its jobs.
             plan: statement that returns the jobs, of ``sql/queries/run`` or with its folder.
             params: its parameters.
+
+        Returns:
+            How many jobs it planned.
 
         Raises:
             RunFailedError: too many failures in a row, or no runner is left.
@@ -109,7 +112,7 @@ class Stages:
         name = plan if "/" in plan else f"run/{plan}"
         jobs = self.warehouse.query(name, run_id=self.run_id, **params)
         if not jobs.num_rows:
-            return
+            return 0
         asked = queue.enqueue(self.warehouse, self.run_id, jobs)
         self.n_scheduled += asked.n_new
         logger.info("%s: %d job(s), %d new, %d already done", stage, jobs.num_rows, asked.n_new, asked.n_done)
@@ -127,7 +130,7 @@ class Stages:
                 final=not left,
             )
             if not left:
-                return
+                return jobs.num_rows
             self.pool.start()
             self.pool.require_alive()
             self._check_failures()

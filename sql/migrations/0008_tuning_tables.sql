@@ -10,7 +10,7 @@ CREATE TABLE tuning_config (
     gemm                VARCHAR NOT NULL,           -- e.g. BBS_TN
     dialect             VARCHAR,                    -- spelling of its parameters: streamk, strategy
     search_space        VARCHAR,                    -- heuristic, generic, subtile; NULL where the text doesn't say
-    rules               VARCHAR,                    -- geko, original; NULL where the text doesn't say
+    rules               VARCHAR,                    -- default, original; NULL where the text doesn't say
     protocol_id         UUID NOT NULL,              -- how its kernels are timed: iterations, buffers, data, epilogue of the text
     n_sizes             INTEGER NOT NULL,
     n_tiles             INTEGER NOT NULL,           -- entries of the macro-tile dimension
