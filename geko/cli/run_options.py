@@ -59,7 +59,55 @@ _OPTIONS: dict[str, tuple[Any, tuple[str, ...]]] = {
         _seconds("--compare-duration", "Seconds a shape is timed per library and round of the comparison."),
         ("search",),
     ),
-    "rounds": (Annotated[int, typer.Option("--rounds", help="Rounds of the comparison.")], ("search",)),
+    "rounds": (
+        Annotated[
+            int | None,
+            typer.Option(
+                "--rounds",
+                help="Rounds of the comparison of both libraries.  [default: 2, with --rule point 6]",
+                show_default=False,
+            ),
+        ],
+        ("search",),
+    ),
+    "rule": (
+        Annotated[
+            str,
+            typer.Option(
+                "--rule",
+                help="What keeps a kernel: `interval` (candidates are confirmed in alternating rounds until their "
+                "interval decides) or `point` (the ratio of two medians).",
+            ),
+        ],
+        ("search",),
+    ),
+    "confirm_candidates": (
+        Annotated[
+            int,
+            typer.Option("--confirm-candidates", help="Fastest solutions of each shape that are confirmed."),
+        ],
+        ("search",),
+    ),
+    "confirm_budget": (
+        _seconds("--confirm-budget", "Device seconds that the confirmation of a shape may take."),
+        ("search",),
+    ),
+    "confirm_run_budget": (
+        _seconds("--confirm-run-budget", "Device seconds that the confirmation of the whole run may take."),
+        ("search",),
+    ),
+    "max_workspace": (
+        Annotated[
+            int | None,
+            typer.Option(
+                "--max-workspace",
+                help="Bytes of workspace that the application offers; solutions that need more don't count.  "
+                "[default: that of hipblaslt-bench, 128 MiB]",
+                show_default=False,
+            ),
+        ],
+        (),
+    ),
     "no_verify": (
         Annotated[bool, typer.Option("--no-verify", help="Don't check the results of the new kernels.")],
         ("search",),

@@ -75,6 +75,7 @@ def match_blocks(blocks: pa.Table, rows: Sequence[Mapping[str, Any]]) -> list[in
     wanted = [echo_of(row) for row in rows]
     first = first_equal(rows)
     row_of: list[int | None] = [None] * n_groups
+    _give_named(row_of, rows, wanted, printed, heads["solution_index"].to_pylist(), shown, kinds)
     for step, names in enumerate(_STEPS):
         open_groups = [group for group in range(n_groups) if row_of[group] is None]
         if not open_groups:
@@ -99,6 +100,29 @@ def match_blocks(blocks: pa.Table, rows: Sequence[Mapping[str, Any]]) -> list[in
                     continue
                 _give_out(row_of, members, choice)
     return [row_of[group] for group in groups]
+
+
+def _give_named(
+    row_of: list[int | None],
+    rows: Sequence[Mapping[str, Any]],
+    wanted: Sequence[Mapping[str, str]],
+    printed: Mapping[str, Sequence[str]],
+    indices: Sequence[int | None],
+    shown: Mapping[int, frozenset[str]],
+    kinds: Sequence[int],
+) -> None:
+    """Give results to rows that name their solution by index: several rows may differ in nothing else."""
+    asking = [
+        (at, row["solution_index"])
+        for at, row in enumerate(rows)
+        if row.get("algo_method") in (2, "2", "index") and row.get("solution_index") is not None
+    ]
+    for group, index in enumerate(indices) if asking else ():
+        names = [name for name in _HARD if name in shown[kinds[group]]]
+        for at, asked in asking:
+            if asked == index and at not in row_of and all(wanted[at][n] == printed[n][group] for n in names):
+                row_of[group] = at
+                break
 
 
 def _give_out(row_of: list[int | None], members: list[int], choice: list[int]) -> None:

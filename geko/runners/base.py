@@ -150,6 +150,7 @@ class JobSpec:
         problem_ids: their problems.
         arms: libraries; each is run once per round, the order alternates.
         rounds: how often.
+        row_arms: the arm of each row, where every row runs with one arm only (confirmations); else all run with each.
         env: environment variables of the program.
         check: rows ask for a comparison with the CPU: results are validations.
         stall_s: seconds without output that count as a hang; None for the runner's own limit.
@@ -161,6 +162,7 @@ class JobSpec:
     problem_ids: tuple[str, ...]
     arms: tuple[Arm, ...]
     rounds: int = 1
+    row_arms: tuple[int, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     check: bool = False
     stall_s: float | None = None
@@ -184,6 +186,7 @@ class JobSpec:
                     for arm in found.get("arms") or [{}]
                 ),
                 rounds=int(found.get("rounds") or 1),
+                row_arms=tuple(int(arm) for arm in found.get("row_arms") or ()),
                 env={str(key): str(value) for key, value in (found.get("env") or {}).items()},
                 check=bool(found.get("check")),
                 stall_s=found.get("stall_s"),
@@ -196,6 +199,10 @@ class JobSpec:
                 f"{len(spec.problem_ids)} problems",
                 value=text,
             )
+        if spec.row_arms and (
+            len(spec.row_arms) != len(spec.rows) or not set(spec.row_arms) <= set(range(len(spec.arms)))
+        ):
+            raise InputError("a job's row_arms must name one of its arms for every row", value=text)
         return spec
 
 

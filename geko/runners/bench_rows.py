@@ -111,6 +111,7 @@ def missing(outcome: str, message: str | None, place: Place) -> dict[str, Any]:
     """The one row of a problem that has no result: its outcome says why."""
     return {
         **place.columns(),
+        "solution_index": place.row.get("solution_index"),
         "outcome": outcome,
         "extra": json.dumps({"message": message}) if message else None,
     }

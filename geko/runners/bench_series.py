@@ -8,9 +8,11 @@ on.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import pyarrow as pa
 
 from geko.domain.identity import content_id
 from geko.runners.base import JobSpec, RunContext, answer
@@ -40,6 +42,15 @@ class _Ended(Exception):
         super().__init__(outcome)
 
 
+def _other_solution(blocks: pa.Table, row: Mapping[str, Any]) -> str | None:
+    """What to say when a row that names its solution got the time of another."""
+    asked = row.get("solution_index") if row.get("algo_method") == 2 else None
+    printed = blocks["solution_index"][0].as_py()
+    if asked is None or printed is None or printed == asked:
+        return None
+    return f"solution {asked} was asked for, but {printed} was timed"
+
+
 @dataclass(slots=True)
 class _Series:
     """State of a running comparison."""
@@ -65,12 +76,30 @@ class _Series:
     def all_rounds(self) -> None:
         """Run everything."""
         for number in range(self.spec.rounds):
-            arms = range(len(self.spec.arms))
-            for arm in arms if number % 2 == 0 else reversed(arms):
-                self._one_arm(number, arm)
+            passes = self._passes()
+            if number % 2:
+                # Rows turn around only where they are the arms.
+                turn = -1 if self.spec.row_arms else 1
+                passes = [(arm, rows[::turn]) for arm, rows in reversed(passes)]
+            for arm, rows in passes:
+                self._one_arm(number, arm, rows)
 
-    def _one_arm(self, number: int, arm: int) -> None:
-        todo = [at for at in range(len(self.spec.rows)) if at not in self.excluded]
+    def _passes(self) -> list[tuple[int, list[int]]]:
+        """The processes of a round: an arm that gives the library, and the rows.
+
+        With an arm of its own for every row, rows whose arms load the same library share a process and stand in it in
+        their order, so that a candidate is timed right beside its reference.
+        """
+        every = list(range(len(self.spec.rows)))
+        if not self.spec.row_arms:
+            return [(arm, every) for arm in range(len(self.spec.arms))]
+        by_library: dict[str | None, list[int]] = {}
+        for at, arm in enumerate(self.spec.row_arms):
+            by_library.setdefault(self.spec.arms[arm].libpath, []).append(at)
+        return [(self.spec.row_arms[rows[0]], rows) for rows in by_library.values()]
+
+    def _one_arm(self, number: int, arm: int, rows: Sequence[int]) -> None:
+        todo = [at for at in rows if at not in self.excluded]
         tried: set[int] = set()
         while todo:
             # A suspect runs by itself the second time.
@@ -97,10 +126,15 @@ class _Series:
             rest = [at for at in todo if at not in batch] + [at for at in unexplained if at != suspect]
             if again:
                 tried.add(suspect)
-                todo = [suspect, *sorted(rest)]
+                todo = [suspect, *self._in_order(rest, rows)]
             else:
                 self._fail(suspect, number, arm, outcome, message, run)
-                todo = sorted(rest)
+                todo = self._in_order([at for at in rest if at not in self.excluded], rows)
+
+    @staticmethod
+    def _in_order(some: Sequence[int], rows: Sequence[int]) -> list[int]:
+        wanted = set(some)
+        return [at for at in rows if at in wanted]
 
     def _process(self, number: int, arm: int, batch: Sequence[int]) -> Run:
         left = self.left()
@@ -134,6 +168,9 @@ class _Series:
                     self.validations += checked(reading, place, self.context.solutions)
                     continue
                 shared = None if reading.same_as is None else self.spec.problem_ids[batch[reading.same_as]]
+                if (other := _other_solution(reading.blocks, self.spec.rows[at])) is not None:
+                    self._fail(at, number, arm, "parse_error", other, run)
+                    continue
                 self.measurements += measured(reading, place, self.context.solutions, shared)
             elif reading.outcome is not None:
                 self._fail(at, number, arm, reading.outcome, reading.message, run)
@@ -149,12 +186,18 @@ class _Series:
         else:
             self.measurements.append(missing(outcome, message, place))
         self.excluded[at] = outcome
+        if self.spec.row_arms and self.spec.row_arms[at] == 0:
+            # Candidates without their reference make no pairs.
+            same = self.spec.problem_ids[at]
+            self.excluded |= {
+                other: outcome for other, name in enumerate(self.spec.problem_ids) if name == same
+            }
 
     def _place(self, at: int, number: int, arm: int, run: Run) -> Place:
         return Place(
             self.spec.problem_ids[at],
             self.spec.rows[at],
-            self.spec.arms[arm],
+            self.spec.arms[self.spec.row_arms[at] if self.spec.row_arms else arm],
             run.result.started_at,
             self.block_id,
             number,

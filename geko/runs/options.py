@@ -62,7 +62,13 @@ class RunOptions:
         duration: seconds a solution is timed in the dense search.
         benchmark_duration: seconds of the cold and of the timed phase of a baseline in ``bench``.
         compare_duration: seconds a shape is timed per library and round of the comparison.
-        rounds: rounds of the comparison.
+        rounds: rounds of the comparison of the built libraries; None for two, or six where they decide (rule ``point``).
+        rule: ``"interval"`` (confirmation of the best candidates, docs/verdicts.md) or ``"point"`` (the ratio of the medians
+            of the comparison alone, as the original tool decides).
+        confirm_candidates: how many of the fastest solutions of the dense search are confirmed for each shape.
+        confirm_budget: device seconds that a shape's confirmation may take.
+        confirm_run_budget: device seconds that the confirmation of a whole run may take, over all devices.
+        max_workspace: bytes of workspace that the application offers; None for the bench program's default.
         verify: check the results of the tuned library.
         bench_freq: record clocks (``HIPBLASLT_BENCH_FREQ``).
         max_attempts: how often a job is tried.
@@ -84,7 +90,12 @@ class RunOptions:
     duration: float = 0.04
     benchmark_duration: float = 0.5
     compare_duration: float = 0.1
-    rounds: int = 6
+    rounds: int | None = None
+    rule: Literal["interval", "point"] = "interval"
+    confirm_candidates: int = 4
+    confirm_budget: float = 30.0
+    confirm_run_budget: float = 7200.0
+    max_workspace: int | None = None
     verify: bool = True
     bench_freq: bool = False
     max_attempts: int = 3
@@ -110,17 +121,24 @@ class RunOptions:
             ("--duration", self.duration, 0.0),
             ("--benchmark-duration", self.benchmark_duration, 0.0),
             ("--compare-duration", self.compare_duration, 0.0),
+            ("--confirm-budget", self.confirm_budget, 0.0),
+            ("--confirm-run-budget", self.confirm_run_budget, 0.0),
             ("--job-timeout", self.job_timeout, 0.0),
         ):
             if not (math.isfinite(value) and value > low):
                 raise UsageError(f"{name} must be a number above {low:g}, not {value:g}")
         for name, count, least in (
-            ("--rounds", self.rounds, 1),
+            ("--rounds", self.effective_rounds, 1),
+            ("--confirm-candidates", self.confirm_candidates, 1),
             ("--max-attempts", self.max_attempts, 1),
             ("--abort-after", self.abort_after, 0),
         ):
             if count < least:
                 raise UsageError(f"{name} must be at least {least}, not {count}")
+        if self.rule not in ("interval", "point"):
+            raise UsageError(f"--rule is interval or point, not {self.rule}")
+        if self.max_workspace is not None and self.max_workspace < 0:
+            raise UsageError(f"--max-workspace is a number of bytes, not {self.max_workspace}")
         if self.devices is None and self.simulate is None and not self.all_devices:
             raise UsageError(
                 "--devices is required: which GPUs may be used, such as -d 0,1 or -d 0-7 or -d all"
@@ -139,10 +157,26 @@ class RunOptions:
                 "err_thr": self.err_thr,
                 "duration": self.duration,
                 "compare_duration": self.compare_duration,
-                "rounds": self.rounds,
+                "rounds": self.effective_rounds,
                 "verify": self.verify,
+                "rule": self.rule,
             }
+            if self.rule == "interval":
+                values |= {
+                    "confirm_candidates": self.confirm_candidates,
+                    "confirm_budget": self.confirm_budget,
+                    "confirm_run_budget": self.confirm_run_budget,
+                }
+        if self.max_workspace is not None:
+            values["max_workspace"] = self.max_workspace
         return values
+
+    @property
+    def effective_rounds(self) -> int:
+        """Rounds of the comparison, with the default of the rule."""
+        if self.rounds is not None:
+            return self.rounds
+        return 6 if self.rule == "point" else 2
 
     def effective_keep_thr(self, kind: str) -> float:
         """The threshold in percent, with the default of the run's kind."""

@@ -19,23 +19,29 @@ _BASE = Protocol(
 )  # fmt: skip
 
 
-def _with_clocks(protocol: Protocol, options: RunOptions) -> Protocol:
-    return replace(protocol, extra={**protocol.extra, "bench_freq": True}) if options.bench_freq else protocol
+def _for_run(protocol: Protocol, options: RunOptions) -> Protocol:
+    """Add what the options change in the meaning of a time: clocks that are read, workspace that is offered."""
+    extra = dict(protocol.extra)
+    if options.bench_freq:
+        extra["bench_freq"] = True
+    if options.max_workspace is not None:
+        extra["workspace"] = options.max_workspace
+    return replace(protocol, extra=extra)
 
 
 def baseline(options: RunOptions) -> Protocol:
     """The stock library's choice, a fixed number of iterations."""
-    return _with_clocks(_BASE, options)
+    return _for_run(_BASE, options)
 
 
 def probe(options: RunOptions) -> Protocol:
     """A few iterations, to learn how many fill a duration."""
-    return _with_clocks(replace(_BASE, role="probe", iters=PROBE_ITERS, cold_iters=PROBE_COLD_ITERS), options)
+    return _for_run(replace(_BASE, role="probe", iters=PROBE_ITERS, cold_iters=PROBE_COLD_ITERS), options)
 
 
 def timed_baseline(options: RunOptions) -> Protocol:
     """The stock library's choice for ``benchmark_duration`` cold and as long timed."""
-    return _with_clocks(
+    return _for_run(
         replace(
             _BASE,
             iteration_rule="duration",
@@ -49,7 +55,7 @@ def timed_baseline(options: RunOptions) -> Protocol:
 
 def screen(options: RunOptions) -> Protocol:
     """The dense search over all solutions of the library."""
-    return _with_clocks(
+    return _for_run(
         replace(
             _BASE, role="screen", iteration_rule="duration", duration_s=options.duration, iters=None, cold_iters=None,
             extra={"requested_solutions": -1, "skip_slow_solution": True},
@@ -58,9 +64,20 @@ def screen(options: RunOptions) -> Protocol:
     )  # fmt: skip
 
 
+def confirm(options: RunOptions) -> Protocol:
+    """Rounds of the library's own choice and single solutions side by side."""
+    return _for_run(
+        replace(
+            _BASE, role="confirm", iteration_rule="duration", duration_s=options.compare_duration, iters=None,
+            cold_iters=None, extra={"alternating": True, "by_index": True},
+        ),
+        options,
+    )  # fmt: skip
+
+
 def compare(options: RunOptions) -> Protocol:
     """Rounds of both libraries in alternating order."""
-    return _with_clocks(
+    return _for_run(
         replace(
             _BASE, role="compare", iteration_rule="duration", duration_s=options.compare_duration, iters=None,
             cold_iters=None, extra={"alternating": True},
@@ -69,11 +86,18 @@ def compare(options: RunOptions) -> Protocol:
     )  # fmt: skip
 
 
-def verify() -> Protocol:
+def unlimited(options: RunOptions) -> Protocol:
+    """The stock library's choice without the run's limit of workspace."""
+    return _for_run(replace(_BASE, role="unlimited"), replace(options, max_workspace=None))
+
+
+def verify(options: RunOptions | None = None) -> Protocol:
     """One iteration against the host's reference result."""
+    extra = {"norm_check": True, "allclose_check": True}
+    if options is not None and options.max_workspace is not None:
+        extra["workspace"] = options.max_workspace
     return replace(
-        _BASE, role="verify", iters=1, cold_iters=0, rotating_mib=None, flush=None,
-        extra={"norm_check": True, "allclose_check": True},
+        _BASE, role="verify", iters=1, cold_iters=0, rotating_mib=None, flush=None, extra=extra
     )  # fmt: skip
 
 
@@ -85,5 +109,6 @@ def bench_settings(protocol: Protocol) -> str:
         "use_gpu_timer": protocol.timer == "gpu",
         "initialization": protocol.initialization,
         "print_kernel_info": True,
+        "workspace": protocol.extra.get("workspace"),
     }
     return canonical_json({key: value for key, value in settings.items() if value is not None})

@@ -40,6 +40,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "validation": ("validation_id",),
     "output": ("output_id",),
     "selection": ("run_id", "problem_id"),
+    "confirmation": ("run_id", "problem_id", "solution_id"),
     "tuning_config": ("config_id",),
     "tuning_config_problem": ("config_id", "problem_id"),
     "run_config": ("run_id", "config_id", "file_name"),

@@ -1,12 +1,16 @@
 -- The class of every shape of a run, exactly one, with the reason as a sentence. Thresholds come from the run's options.
--- A shape is kept when its kernel differs from the stock one, its median ratio reaches up_thr and its result is right.
+-- A shape is kept when its kernel differs from the stock one, the rule of the run says so (interval: docs/verdicts.md; point: its
+-- median ratio reaches up_thr), and its result is right.
 CREATE OR REPLACE VIEW run_decision AS
 WITH o AS (
     SELECT run_id, kind, simulated,
            coalesce(TRY_CAST(options ->> '$.keep_thr' AS DOUBLE), 0.0) AS keep_thr,
            coalesce(TRY_CAST(options ->> '$.up_thr' AS DOUBLE), 1.03) AS up_thr,
            coalesce(TRY_CAST(options ->> '$.err_thr' AS DOUBLE), 0.03) AS err_thr,
-           coalesce(TRY_CAST(options ->> '$.verify' AS BOOLEAN), true) AS verify
+           coalesce(TRY_CAST(options ->> '$.verify' AS BOOLEAN), true) AS verify,
+           coalesce(options ->> '$.rule', 'point') AS rule,
+           TRY_CAST(options ->> '$.confirm_budget' AS DOUBLE) AS confirm_budget,
+           TRY_CAST(options ->> '$.max_workspace' AS BIGINT) AS max_workspace
     FROM run
 ), f AS (
     SELECT run_id, problem_id, min(kind) AS kind, min(outcome) AS outcome,
@@ -16,24 +20,30 @@ WITH o AS (
     FROM run_failure WHERE problem_id IS NOT NULL GROUP BY run_id, problem_id
 ), facts AS (
     SELECT
-        o.run_id, o.simulated, o.keep_thr, o.up_thr, o.err_thr, o.verify,
+        o.run_id, o.simulated, o.keep_thr, o.up_thr, o.err_thr, o.verify, o.rule, o.confirm_budget, o.max_workspace,
         c.problem_id, c.seq, c.call_count, c.us AS us_baseline, c.share_pct, c.kept,
-        w.solution_id AS winner_id, w.is_stock_choice,
-        ra.solution_id AS reference_id, ta.solution_id AS tuned_id,
-        u.n_pairs, u.us_reference, u.us_tuned, u.ratio, u.ratio_low, u.ratio_high,
-        k.outcome AS check_outcome, k.norm_error,
-        coalesce(f.compare_failure, f.outcome) AS failure, if(f.compare_failure IS NULL, f.kind, 'compare') AS failed_kind, f.compare_failure, coalesce(f.no_solution, false) AS no_solution
+        w.solution_id AS winner_id, w.is_stock_choice, x.solution_id AS choice_id,
+        ra.solution_id AS reference_id, ta.solution_id AS tuned_id, coalesce(ta.is_compared, false) AS is_compared,
+        u.n_pairs, u.n_looks, u.n_candidates, u.us_reference, u.us_tuned, u.ratio, u.ratio_low, u.ratio_high, u.log_ratio_se,
+        u.confidence, cf.state, cf.n_needed, cf.spread,
+        k.outcome AS check_outcome, k.norm_error, g.us AS us_unlimited,
+        coalesce(f.compare_failure, f.outcome) AS failure, if(f.compare_failure IS NULL, f.kind, 'compare') AS failed_kind,
+        f.compare_failure, coalesce(f.no_solution, false) AS no_solution
     FROM o
     JOIN run_contribution AS c ON c.run_id = o.run_id
     LEFT JOIN run_winner AS w ON w.run_id = c.run_id AND w.problem_id = c.problem_id
+    LEFT JOIN run_choice AS x ON x.run_id = c.run_id AND x.problem_id = c.problem_id
+    LEFT JOIN run_confirm AS cf ON cf.run_id = c.run_id AND cf.problem_id = c.problem_id
     LEFT JOIN run_uplift AS u ON u.run_id = c.run_id AND u.problem_id = c.problem_id
     LEFT JOIN run_arm AS ra ON ra.run_id = c.run_id AND ra.problem_id = c.problem_id AND ra.arm = 'reference'
     LEFT JOIN run_arm AS ta ON ta.run_id = c.run_id AND ta.problem_id = c.problem_id AND ta.arm = 'tuned'
     LEFT JOIN run_check AS k ON k.run_id = c.run_id AND k.problem_id = c.problem_id
+    LEFT JOIN run_unlimited AS g ON g.run_id = c.run_id AND g.problem_id = c.problem_id
     LEFT JOIN f ON f.run_id = c.run_id AND f.problem_id = c.problem_id
 ), classed AS (
     SELECT *,
         CASE
+            WHEN us_baseline IS NULL AND us_unlimited IS NOT NULL THEN 'needs_workspace'
             WHEN us_baseline IS NULL AND no_solution THEN 'no_solution'
             WHEN us_baseline IS NULL THEN 'device_fault'
             WHEN kept IS NOT DISTINCT FROM false THEN 'not_important'
@@ -42,10 +52,14 @@ WITH o AS (
             WHEN compare_failure IS NOT NULL OR (ratio IS NULL AND failure IS NOT NULL) THEN 'device_fault'
             WHEN ratio IS NULL AND is_stock_choice THEN 'same_kernel'
             WHEN ratio IS NULL THEN 'undecided'
+            WHEN rule = 'interval' AND state = 'open' THEN 'undecided'
+            WHEN rule = 'interval' AND state = 'rejected' THEN 'small_gain'
+            WHEN rule = 'interval' AND NOT is_compared THEN 'undecided'
             WHEN verify AND (check_outcome = 'failed' OR norm_error >= err_thr) THEN 'wrong_result'
+            WHEN rule = 'interval' AND tuned_id IS DISTINCT FROM choice_id THEN 'not_applied'
             WHEN reference_id IS NOT NULL AND reference_id = tuned_id AND NOT coalesce(is_stock_choice, true) THEN 'not_applied'
             WHEN reference_id IS NOT NULL AND reference_id = tuned_id THEN 'same_kernel'
-            WHEN ratio < up_thr THEN 'small_gain'
+            WHEN rule = 'point' AND ratio < up_thr THEN 'small_gain'
             WHEN verify AND check_outcome IS DISTINCT FROM 'passed' THEN 'not_verified'
             ELSE 'kept'
         END AS class
@@ -55,17 +69,26 @@ SELECT
     run_id, problem_id, seq, class,
     CASE class
         WHEN 'no_solution' THEN 'the library has no solution for this problem'
+        WHEN 'needs_workspace' THEN printf('every solution needs more workspace than --max-workspace (%d bytes)', max_workspace)
         WHEN 'device_fault' THEN concat('no usable time: the ', coalesce(failed_kind, 'baseline'), ' job ended with ', coalesce(failure, 'no result'))
         WHEN 'not_important' THEN printf('%.3g %% of the workload''s time, below keep-thr %.3g %%', share_pct, keep_thr)
         WHEN 'same_kernel' THEN 'the stock library already uses the fastest kernel that was found'
-        WHEN 'undecided' THEN 'reference and tuned library were not compared'
+        WHEN 'undecided' THEN CASE
+            WHEN ratio IS NULL AND rule = 'interval' THEN 'no candidate was confirmed (--confirm-budget was used up, or the run stopped before)'
+            WHEN ratio IS NULL THEN 'reference and tuned library were not compared'
+            WHEN state = 'kept' THEN 'a candidate is faster, but the tuned library was not compared yet'
+            ELSE concat(printf('%.4f times the stock speed, but %d pairs leave it open (interval %.4f to %.4f)', ratio, n_pairs, ratio_low, ratio_high),
+                        if(isfinite(n_needed), printf('; some %d pairs would decide it (--confirm-budget)', ceil(n_needed)::BIGINT), '')) END
         WHEN 'wrong_result' THEN printf('the tuned kernel''s result is wrong (norm error %.3g)', coalesce(norm_error, 'nan'::DOUBLE))
         WHEN 'not_applied' THEN 'the tuned library did not choose the winning kernel for this shape'
-        WHEN 'small_gain' THEN printf('%.4f times the stock speed, below up-thr %.4g', ratio, up_thr)
+        WHEN 'small_gain' THEN concat(printf('%.4f times the stock speed, below up-thr %.4g', ratio, up_thr),
+                                      if(rule = 'interval', printf(' (best of %d candidates, %d pairs)', n_candidates, n_pairs), ''))
         WHEN 'not_verified' THEN 'faster, but its result was not checked'
-        ELSE concat(printf('%.4f times the stock speed over %d pairs (95 %% interval %.4f to %.4f)', ratio, n_pairs, ratio_low, ratio_high),
+        ELSE concat(printf('%.4f times the stock speed over %d pairs (%d %% interval %.4f to %.4f)', ratio, n_pairs, round(100 * confidence)::INTEGER,
+                           ratio_low, ratio_high),
                     if(verify, ', result correct', ', result NOT checked (--no-verify)'))
     END AS reason,
-    simulated, 'point' AS rule, reference_id AS reference_solution_id, coalesce(tuned_id, winner_id) AS tuned_solution_id,
-    us_reference, us_tuned, ratio, ratio_low, ratio_high, n_pairs, share_pct, call_count, check_outcome, norm_error
+    simulated, rule, reference_id AS reference_solution_id, coalesce(tuned_id, choice_id, winner_id) AS tuned_solution_id,
+    us_reference, us_tuned, ratio, ratio_low, ratio_high, n_pairs, share_pct, call_count, check_outcome, norm_error,
+    log_ratio_se, confidence, n_looks, n_candidates
 FROM classed;

@@ -3,7 +3,7 @@
 CREATE OR REPLACE VIEW export_library_entry AS
 SELECT w.run_id, w.problem_id, s.logic_file, s.library_type, s.local_index, w.solution_index, w.solution_id,
        q.m, q.n, q.batch, q.k, c.share_pct
-FROM run_winner AS w
+FROM run_choice AS w
 JOIN run AS r ON r.run_id = w.run_id
 JOIN run_contribution AS c ON c.run_id = w.run_id AND c.problem_id = w.problem_id
 JOIN problem AS q ON q.problem_id = w.problem_id

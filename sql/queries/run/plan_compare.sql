@@ -1,9 +1,9 @@
--- Comparisons of reference and tuned library over the kept problems that have a winner, in chunks of equal cost order: one
+-- Comparisons of reference and tuned library over the kept problems that have a chosen solution, in chunks of equal cost order: one
 -- job is a chunk on one device, so that its pairs are taken minutes apart under the same clocks.
 WITH item AS (
     SELECT q, w.problem_id, c.seq, least(c.us, w.us) AS us,
            (row_number() OVER (ORDER BY c.seq) - 1) // $chunk AS chunk_no
-    FROM run_winner AS w
+    FROM run_choice AS w
     JOIN run_contribution AS c ON c.run_id = w.run_id AND c.problem_id = w.problem_id
     JOIN problem AS q ON q.problem_id = w.problem_id
     WHERE w.run_id = $run_id::UUID AND c.kept

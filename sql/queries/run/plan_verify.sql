@@ -1,4 +1,4 @@
--- One correctness check with the tuned library per kept problem that has a winner.
+-- One correctness check with the tuned library per kept problem that has a chosen solution.
 SELECT
     job_key('verify', q.problem_id::VARCHAR, $tuned_library_id, $protocol_id, $environment_id, '') AS job_id,
     'verify' AS kind, $priority::DOUBLE AS priority,
@@ -13,7 +13,7 @@ SELECT
                                   json_object('norm_check', 1, 'norm_check_assert', 0, 'allclose_check', 1))],
         'arms', [json_object('name', 'tuned', 'library_id', $tuned_library_id, 'libpath', $tuned_libpath)],
         'rounds', 1, 'env', $env::JSON, 'check', true)::VARCHAR AS spec
-FROM run_winner AS w
+FROM run_choice AS w
 JOIN run_problem AS rp ON rp.run_id = w.run_id AND rp.problem_id = w.problem_id AND rp.kept
 JOIN problem AS q ON q.problem_id = w.problem_id
 WHERE w.run_id = $run_id::UUID

@@ -1,0 +1,71 @@
+"""Confirmation: the best candidates of a shape and its baseline in alternating rounds, until the rule can decide.
+
+What is looked at next, what it may cost and what it proves stands in SQL (``run/plan_confirm``, ``run_confirm_candidate``);
+this is only the loop around it. docs/verdicts.md describes the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from geko.log import logger
+from geko.warehouse import Statement
+
+if TYPE_CHECKING:
+    from geko.runs.options import RunOptions
+    from geko.runs.setup import Library
+    from geko.runs.stages import Stages
+    from geko.warehouse import Warehouse
+
+#: Pairs double from look to look, so that no budget allows more of them.
+MAX_LOOKS = 16
+
+
+def confirm(
+    warehouse: Warehouse,
+    run_id: str,
+    stages: Stages,
+    plan: Mapping[str, Any],
+    options: RunOptions,
+    candidates_of: Library,
+    chunk: int,
+) -> None:
+    """Take looks at the candidates of a run while there is something to decide and budget left.
+
+    Args:
+        warehouse: the warehouse.
+        run_id: the run.
+        stages: runs the jobs.
+        plan: parameters of plans, with the reference library and the protocol of the confirmation.
+        options: options of the run.
+        candidates_of: the library whose solution indices the candidates are.
+        chunk: shapes per job.
+    """
+    params = {
+        **plan,
+        "candidate_library_id": candidates_of.library_id,
+        "candidate_libpath": candidates_of.libpath,
+        "duration_s": options.compare_duration,
+        "n_candidates": options.confirm_candidates,
+        "shape_budget_s": options.confirm_budget,
+        "run_budget_s": options.confirm_run_budget,
+        "chunk": chunk,
+    }
+    for look in range(1, MAX_LOOKS + 1):
+        if not stages.run("confirm", "confirm", "plan_confirm", params | {"look": look}):
+            break
+        judge(warehouse, run_id)
+    for row in warehouse.query("run/confirm_counts", run_id=run_id).to_pylist():
+        logger.info(
+            "confirmed: %d shape(s) kept, %d rejected, %d undecided; %d pairs in %.0f s of device time",
+            row["n_kept"], row["n_rejected"], row["n_open"], row["n_pairs"], row["spent_s"],
+        )  # fmt: skip
+
+
+def judge(warehouse: Warehouse, run_id: str) -> None:
+    """Judge all candidates of a run by the pairs that are there."""
+    warehouse.apply(
+        Statement("run/clear_confirmation", {"run_id": run_id}),
+        Statement("run/judge_confirmation", {"run_id": run_id, "now": warehouse.now()}),
+    )

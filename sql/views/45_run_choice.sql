@@ -1,0 +1,24 @@
+-- The solution that goes into the tuned library for each shape. Under rule point: the fastest of the dense search. Otherwise:
+-- among the kept candidates those that are as good as the best (not shown slower over the same rounds, and by less than half of
+-- what up_thr asks for); of these one that the reference library has already, then the one that serves most shapes, then the
+-- fastest.
+CREATE OR REPLACE VIEW run_choice AS
+WITH o AS (
+    SELECT run_id, library_id, coalesce(options ->> '$.rule', 'point') AS rule,
+           (coalesce(TRY_CAST(options ->> '$.up_thr' AS DOUBLE), 1.03) - 1) / 2 AS tie
+    FROM run
+), equal AS (
+    SELECT k.*, count(*) OVER (PARTITION BY k.run_id, k.solution_id) AS n_shapes, count(*) OVER (PARTITION BY k.run_id, k.problem_id) AS n_equal,
+           s.solution_index IS NOT NULL AS in_library
+    FROM confirmation AS k
+    JOIN o ON o.run_id = k.run_id AND o.rule <> 'point'
+    LEFT JOIN library_solution AS s ON s.library_id = o.library_id AND s.solution_index = k.solution_index
+    WHERE k.state = 'kept' AND (coalesce(k.loss, 0) <= 0 OR (k.loss_low <= 0 AND k.loss <= o.tie))
+)
+SELECT run_id, problem_id, solution_id, solution_index, us_candidate AS us, n_equal, n_shapes, simulated
+FROM equal
+QUALIFY row_number() OVER (
+    PARTITION BY run_id, problem_id ORDER BY in_library DESC, n_shapes DESC, ratio DESC, solution_index, solution_id) = 1
+UNION ALL BY NAME
+SELECT w.run_id, w.problem_id, w.solution_id, w.solution_index, w.us, 1 AS n_equal, NULL AS n_shapes, w.simulated
+FROM run_winner AS w JOIN o ON o.run_id = w.run_id AND o.rule = 'point';
