@@ -23,6 +23,14 @@ def main() -> int:
         from geko.simulator.create_cli import main as create
 
         return create(argv, root)
+    if tool == "Tensile":
+        from geko.simulator.tensile_cli import main as tensile
+
+        return tensile(argv, root)
+    if tool in ("invoke", "tensilelite-client"):
+        from geko.simulator import invoke_cli
+
+        return (invoke_cli.main if tool == "invoke" else invoke_cli.client)(argv, root)
     from geko.simulator.probe_cli import main as probe
 
     return probe(tool, argv, root)

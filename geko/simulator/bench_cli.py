@@ -294,7 +294,7 @@ def _append_tuning(bench: Bench, row: list[tuple[str, str]]) -> None:
         handle.write(text)
 
 
-def _open_device(config: Config, wanted: int) -> tuple[int, int]:
+def open_device(config: Config, wanted: int) -> tuple[int, int]:
     """(visible device count, physical device): honours the runtime's visibility variables."""
     physical = list(range(config.devices))
     for name in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
@@ -335,7 +335,7 @@ def main(argv: Sequence[str], root: Path) -> int:
     options = _parser().parse_args(list(argv))
     config = Config.load(root)
     try:
-        count, physical = _open_device(config, options.device)
+        count, physical = open_device(config, options.device)
         where = os.environ.get("HIPBLASLT_TENSILE_LIBPATH") or config.library
         bench = Bench(config, config.device, options.device, physical, Library.load(where))
         _emit(output.banner(config.device, count=count, index=options.device, git=config.git))

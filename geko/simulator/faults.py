@@ -34,8 +34,11 @@ ROW_KINDS = frozenset(
         "slow",
         "exit",
         "lost_device",
+        "build_failed",
     }
 )
+#: Kinds that end the process.
+DEADLY = frozenset({"crash", "hang", "memory_fault", "exit", "lost_device"})
 #: Keys that say what happens; every other key must match the row.
 _EFFECTS = frozenset(
     {"signal", "factor", "seconds", "code", "times", "nth", "after", "tool", "device", "value"}
@@ -136,10 +139,19 @@ class Faults:
         self.rules = [f for f in load(root) if f.tool == tool and f.device in (None, device)]
         self.state = Path(os.environ.get("GEKO_SIM_STATE") or root / "state")
 
-    def strike(self, given: Mapping[str, Any], *, kinds: frozenset[str] = ROW_KINDS) -> Fault | None:
-        """The first rule that matches ``given`` and is due, counting the match."""
+    def strike(
+        self, given: Mapping[str, Any], *, kinds: frozenset[str] = ROW_KINDS, needs: str | None = None
+    ) -> Fault | None:
+        """The first rule that matches ``given`` and is due, counting the match.
+
+        Args:
+            given: what is about to happen.
+            kinds: only rules of these kinds.
+            needs: only rules that name this key.
+        """
         for rule in self.rules:
-            if rule.kind in kinds and self._matches(rule, given) and self._due(rule):
+            wanted = rule.kind in kinds and (needs is None or needs in rule.match)
+            if wanted and self._matches(rule, given) and self._due(rule):
                 return rule
         return None
 

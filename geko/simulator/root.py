@@ -7,7 +7,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shlex
 import shutil
 import sys
 import tempfile
@@ -15,17 +14,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from geko.errors import InputError, MissingFileError
+from geko.library import logic_yaml
 from geko.simulator.config import DRIVER_VERSION, FILE, ROCM_VERSION, Config
 from geko.simulator.create_cli import condense_folder
 from geko.simulator.devices import DEVICES
+from geko.simulator.kernels import TEMPLATE, template_of
 from geko.simulator.library import dump_tables, match_table
 from geko.simulator.probe_cli import TOOLS
+from geko.simulator.programs import write_program
 
 LOGIC = "library/src/amd_detail/rocblaslt/src/Tensile/Logic/asm_full"
 BENCH = "build/release/clients/hipblaslt-bench"
 CREATE = "tensilelite/Tensile/bin/TensileCreateLibrary"
+TENSILE = "tensilelite/Tensile/bin/Tensile"
+INVOKE = "bin/invoke"
 MATCH_TABLE = "build/release/device-library/MatchTable.yaml"
 _FORM = 2  # to be raised when the same inputs come to give other times
+_LAYOUT = 2  # to be raised when a root gets other files
 
 
 def example_library() -> Path:
@@ -96,7 +101,7 @@ def make_root(
     }
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     # Where Python and the package lie is written into the programs, but is no property of the machine.
-    program = f"{sys.executable}\0{Path(__file__).resolve().parent}\0{root}\0{yaml_path}"
+    program = f"{_LAYOUT}\0{sys.executable}\0{Path(__file__).resolve().parent}\0{root}\0{yaml_path}"
     stamp = hashlib.sha256(f"{digest}\0{program}".encode()).hexdigest()
     with _locked(root):
         if root.exists():
@@ -188,11 +193,13 @@ def _fill(tree: Path, config: Config, source: Path, files: list[Path]) -> None:
     table_file.parent.mkdir(parents=True)
     table_file.write_text(match_table(final), encoding="utf-8")
     (tree / FILE).write_text(config.text(), encoding="utf-8")
-    for place in (BENCH, CREATE):
-        _program(tree / place, config.root, Path(place).name)
+    for place in (BENCH, CREATE, TENSILE, INVOKE):
+        write_program(tree / place, config.root, Path(place).name)
+    first = logic_yaml.load(logic / str(tables[0]["source"]), rules="tensile")
+    (tree / TEMPLATE).write_text(template_of(first), encoding="utf-8")
     for tool in TOOLS:
-        _program(tree / "bin" / tool, config.root, tool)
-        _program(tree / "rocm/bin" / tool, config.root, tool)
+        write_program(tree / "bin" / tool, config.root, tool)
+        write_program(tree / "rocm/bin" / tool, config.root, tool)
     installed = tree / "rocm/.info"
     installed.mkdir()
     (installed / "version").write_text(f"{ROCM_VERSION}\n", encoding="utf-8")
@@ -204,14 +211,3 @@ def _logic_place(relative: Path, path: Path) -> Path:
     schedule = path.name.split("_Cijk", 1)[0]
     folder = relative.parent if relative.parent != Path() else Path("Equality")
     return folder / path.name if folder.parts[0] == schedule else Path(schedule) / folder / path.name
-
-
-def _program(path: Path, root: Path, tool: str) -> None:
-    launcher = Path(__file__).resolve().with_name("_launch.py")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    words = [sys.executable, "-I", "-S", str(launcher), str(root), tool]
-    path.write_text(
-        f'#!/bin/sh\n# Simulated {tool}: a stand-in without a GPU.\nexec {shlex.join(words)} "$@"\n',
-        encoding="utf-8",
-    )
-    path.chmod(0o755)
