@@ -13,7 +13,7 @@ from geko.errors import UsageError
 if TYPE_CHECKING:
     from geko.warehouse import Warehouse
 
-WHAT = ("library-logic", "csv", "workdir")
+WHAT = ("library-logic", "csv", "parquet", "workdir")
 
 
 def resolve_run(warehouse: Warehouse, text: str | None = None) -> str:
@@ -41,8 +41,8 @@ def export_run(warehouse: Warehouse, what: str, run_id: str, out: str | Path) ->
 
     Args:
         warehouse: where it is.
-        what: ``"library-logic"`` (the kept solutions as Tensile logic), ``"csv"`` (all result tables) or ``"workdir"``
-            (everything).
+        what: ``"library-logic"`` (the kept solutions as Tensile logic), ``"csv"`` (all result tables), ``"parquet"`` (the
+            same and every timed candidate) or ``"workdir"`` (everything).
         run_id: the run.
         out: folder to write into.
 
@@ -57,6 +57,10 @@ def export_run(warehouse: Warehouse, what: str, run_id: str, out: str | Path) ->
         from geko.export.tables import export_tables
 
         return export_tables(warehouse, run_id, folder, flat=True)
+    if what == "parquet":
+        from geko.export.tables import export_parquet
+
+        return export_parquet(warehouse, run_id, folder)
     if what == "library-logic":
         from geko.export.logic import export_logic
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geko.export.record import record_files
-from geko.fsio import write_text_atomic
+from geko.fsio import write_bytes_atomic, write_text_atomic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,4 +62,31 @@ def export_tables(warehouse: Warehouse, run_id: str, folder: Path, *, flat: bool
         document = warehouse.query("export/metrics", run_id=run_id)["document"][0].as_py()
         write_text_atomic(path, json.dumps(json.loads(document), indent=2) + "\n")
         written.append(("metrics", path))
+    return record_files(warehouse, run_id, run["simulated"], written)
+
+
+def export_parquet(warehouse: Warehouse, run_id: str, folder: Path) -> list[Path]:
+    """Write the tables of a run, and every timed candidate, as Parquet.
+
+    Args:
+        warehouse: where the run is.
+        run_id: the run.
+        folder: where to.
+
+    Returns:
+        The files: those of `export_tables` as ``.parquet``, and ``timings.parquet`` with each sample of the run.
+    """
+    import io
+
+    import pyarrow.parquet as pq
+
+    run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
+    names = ["summary", "gemms"] if run["kind"] == "bench" else list(_TABLES)
+    written = []
+    for name in [*names, "timings"]:
+        buffer = io.BytesIO()
+        pq.write_table(warehouse.query(f"export/{name}", run_id=run_id), buffer, compression="zstd")
+        path = folder / f"{name}.parquet"
+        write_bytes_atomic(path, buffer.getvalue())
+        written.append((f"{name}.parquet", path))
     return record_files(warehouse, run_id, run["simulated"], written)

@@ -1,0 +1,416 @@
+"""Tuning files and TunableOp tables out of a hand-made measured run: content, refusals, and the way back in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from geko.cli.main import main
+from geko.domain.environment import Environment
+from geko.domain.identity import content_id
+from geko.domain.problem import PROBLEM_FIELDS, Problem
+from geko.errors import InputError, UsageError
+from geko.export.deploy import Deployed, export_override, export_tunableop, read_validators, validators_of
+from geko.ingest import ingest
+from geko.warehouse import Append, Warehouse
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+TORCH = {"PT_VERSION": "2.9.1", "ROCBLAS_VERSION": "5.2.0"}
+
+
+def uid(name: str) -> str:
+    return content_id("test", name)
+
+
+def gemm(m: int, trans: str = "TN", types: str = "bf16_r", **more: Any) -> Problem:
+    return Problem(
+        trans[0],
+        trans[1],
+        m,
+        128,
+        more.pop("batch", 1),
+        256,
+        types,
+        types,
+        more.pop("d_type", types),
+        more.pop("out", None) or types,
+        more.pop("compute", "f32_r"),
+        **more,
+    )
+
+
+class Run:
+    """A run whose winners are added one at a time."""
+
+    def __init__(self, warehouse: Warehouse, *, simulated: bool = False, version: str = "100200") -> None:
+        self.warehouse = warehouse
+        self.n = 0
+        self.steps: list[Append] = []
+        self.run_id = uid("run")
+        self.environment = Environment(
+            simulated=simulated,
+            gfx="gfx942:sramecc+:xnack-",
+            device_name="MI300X",
+            cu_count=304,
+            rocm="7.0.2",
+            hipblaslt_version=version,
+            hipblaslt_git="81e208af05-dirty",
+        )
+        self.add("environment", **self.environment.row(), first_seen=NOW)
+        self.add(
+            "protocol",
+            protocol_id=uid("screen"),
+            harness="hipblaslt-bench",
+            role="screen",
+            timer="gpu",
+            rotating_mib=512,
+            flush=True,
+            settings="{}",
+        )
+        self.add(
+            "run",
+            run_id=self.run_id,
+            kind="search",
+            state="finished",
+            simulated=simulated,
+            n_starts=1,
+            options="{}",
+            environment_id=self.environment.environment_id,
+            library_id=uid("stock"),
+            started_at=NOW,
+            ended_at=NOW,
+        )
+
+    def add(self, table: str, **row: Any) -> None:
+        self.steps.append(Append(table, pa.Table.from_pylist([row])))
+
+    def flush(self) -> None:
+        self.warehouse.apply(*self.steps)
+        self.steps = []
+
+    def winner(
+        self,
+        problem: Problem,
+        index: int | None = 7,
+        *,
+        share: float = 1.0,
+        named: bool = True,
+        kept: bool = True,
+    ) -> str:
+        self.n += 1
+        row = {name: getattr(problem, name) for name in PROBLEM_FIELDS if getattr(problem, name) is not None}
+        shape, kernel, job = problem.problem_id, uid(f"kernel {self.n}"), uid(f"job {self.n}")
+        self.add("problem", problem_id=shape, **row)
+        self.add("run_problem", run_id=self.run_id, problem_id=shape, seq=self.n, call_count=3, kept=True)
+        if named:
+            for kind in ("solution", "kernel"):
+                self.add("solution_name", solution_id=kernel, kind=kind, name=f"Cijk_{kind}_{self.n}")
+        if index is not None:
+            self.add(
+                "job",
+                job_id=job,
+                kind="screen",
+                state="done",
+                priority=0.0,
+                cost_s=1.0,
+                batch_key="b",
+                problem_id=shape,
+                protocol_id=uid("screen"),
+                environment_id=self.environment.environment_id,
+                attempts=1,
+                max_attempts=3,
+                alone=False,
+                timeout_s=9.0,
+                outcome="ok",
+                updated_at=NOW,
+            )
+            self.add("run_job", run_id=self.run_id, job_id=job)
+            self.add(
+                "measurement",
+                measurement_id=uid(f"m {self.n}"),
+                problem_id=shape,
+                solution_id=kernel,
+                library_id=uid("stock"),
+                environment_id=self.environment.environment_id,
+                protocol_id=uid("screen"),
+                job_id=job,
+                outcome="ok",
+                us=81.0,
+                solution_index=index,
+                workspace=4096,
+            )
+        self.add(
+            "selection",
+            run_id=self.run_id,
+            problem_id=shape,
+            **{"class": "kept" if kept else "small_gain"},
+            reason="r",
+            simulated=self.environment.simulated,
+            rule="point",
+            tuned_solution_id=kernel,
+            us_reference=100.0,
+            us_tuned=80.0,
+            ratio=1.25,
+            share_pct=share,
+            decided_at=NOW,
+        )
+        return shape
+
+    def override(self, out: Path, **options: Any) -> Deployed:
+        self.flush()
+        return export_override(self.warehouse, self.run_id, out, **options)
+
+    def tunableop(self, out: Path, **options: Any) -> Deployed:
+        self.flush()
+        return export_tunableop(self.warehouse, self.run_id, out, **{"validators": TORCH, **options})
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    with Warehouse.open(tmp_path / "w.duckdb") as warehouse:
+        yield Run(warehouse)
+
+
+def winners(path: Path, folder: Path) -> dict[str, int]:
+    """Problem → solution index of a file, as GEKO's own ingest reads it."""
+    with Warehouse.open(folder / "again.duckdb") as warehouse:
+        (report,) = ingest(warehouse, [path])
+        assert (report.state, report.n_rejects) == ("new", 0), report
+        rows = (
+            warehouse.sql("SELECT problem_id::VARCHAR AS p, solution_index AS i FROM measurement")
+            .read_all()
+            .to_pylist()
+        )
+    return {row["p"]: row["i"] for row in rows}
+
+
+@pytest.mark.parametrize("rows", ["legacy", "versioned"])
+def test_an_override_read_again_has_the_same_winners(run: Run, tmp_path: Path, rows: str) -> None:
+    expected = {
+        run.winner(gemm(512)): 7,
+        run.winner(gemm(1024, "NT", batch=4), 0): 0,
+        run.winner(gemm(64, types="f8_fnuz_r", d_type="bf16_r", out="bf16_r"), 12): 12,
+    }
+    run.winner(gemm(2048), 9, kept=False)
+    done = run.override(tmp_path / "tuning.txt", rows=rows)
+    assert (done.n_written, done.refused) == (3, [])
+    assert done.path is not None
+    assert winners(done.path, tmp_path) == expected
+
+
+def test_the_file_is_as_hipblaslt_reads_it(run: Run, tmp_path: Path) -> None:
+    run.winner(gemm(512, compute="f32_fast_bf16_r"))
+    path = run.override(tmp_path).path
+    assert path == tmp_path / "tuning_override.txt"
+    first, header, value = path.read_text().splitlines()
+    assert first == "Git Version: 81e208af05-dirty"
+    assert header.startswith("    transA,")
+    row = dict(zip(header.strip().split(","), value.strip().split(","), strict=True))
+    assert {
+        key: row[key]
+        for key in (
+            "transA",
+            "m",
+            "batch_count",
+            "compute_type",
+            "solution_index",
+            "gcnArchName",
+            "CUs",
+            "us",
+        )
+    } == {
+        "transA": "T",
+        "m": "512",
+        "batch_count": "1",
+        "compute_type": "f32_bf16_r",
+        "solution_index": "7",
+        "gcnArchName": "gfx942:sramecc+:xnack-",
+        "CUs": "304",
+        "us": "80",
+    }
+    assert (row["kernel_name"], row["solution_name"]) == ("Cijk_kernel_1", "Cijk_solution_1")
+
+
+def test_builds_before_one_call_fnuz_types_f8(tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path / "w.duckdb") as warehouse:
+        run = Run(warehouse, version="1201")
+        run.winner(gemm(64, types="f8_fnuz_r", d_type="bf16_r", out="bf16_r"))
+        path = run.override(tmp_path / "t.txt").path
+    assert path is not None
+    assert ",f8_r,f8_r,bf16_r," in path.read_text()
+
+
+def test_what_no_row_can_say_is_refused_with_the_reason(run: Run, tmp_path: Path) -> None:
+    run.winner(gemm(512), share=1.0)
+    run.winner(gemm(512, bias_type="bf16_r", bias_source="d"), 8, share=9.0)
+    run.winner(gemm(1024), None)
+    done = run.override(tmp_path / "t.txt")
+    assert done.n_written == 1
+    reasons = {row["gemm"]: row["refusal"] for row in done.refused}
+    assert "can't tell them apart" in reasons["BBS_TN 512×128×256"]
+    assert "not in the library that was measured" in reasons["BBS_TN 1024×128×256"]
+    assert done.path is not None
+    assert ",8," in done.path.read_text().splitlines()[2]
+    versioned = run.override(tmp_path / "v.txt", rows="versioned")
+    assert versioned.n_written == 2
+
+
+def test_versioned_rows_carry_the_whole_key(run: Run, tmp_path: Path) -> None:
+    run.winner(gemm(512, bias_type="f32_r", bias_source="d", activation="gelu"))
+    run.winner(gemm(256, activation="tanh"))
+    run.winner(gemm(128), named=False)
+    done = run.override(tmp_path / "v.txt", rows="versioned")
+    assert done.path is not None
+    header, value = done.path.read_text().splitlines()[1:3]
+    row = dict(zip(header.strip().split(","), value.strip().split(","), strict=True))
+    assert {
+        key: row[key]
+        for key in (
+            "schema_version",
+            "epilogue",
+            "bias_type",
+            "bias_vector",
+            "aux_type",
+            "required_workspace",
+        )
+    } == {
+        "schema_version": "1",
+        "epilogue": "36",
+        "bias_type": "0",
+        "bias_vector": "1",
+        "aux_type": "255",
+        "required_workspace": "4096",
+    }
+    assert [row["refusal"] for row in done.refused] == [
+        "no number is known for the epilogue of activation tanh",
+        "rows with schema_version need the names of the solution and of the kernel",
+    ]
+
+
+def test_a_tunableop_table_read_again_has_the_same_winners(run: Run, tmp_path: Path) -> None:
+    expected = {
+        run.winner(gemm(512)): 7,
+        run.winner(gemm(1024, "NN", "f16_r", lda=2048), 8): 8,
+        run.winner(gemm(256, "NT", batch=4), 9): 9,
+        run.winner(gemm(96, types="f8_fnuz_r", d_type="bf16_r", out="bf16_r", scale_a=1, scale_b=1), 11): 11,
+    }
+    done = run.tunableop(tmp_path)
+    assert (done.n_written, done.refused) == (4, [])
+    assert done.path == tmp_path / "tunableop_results.csv"
+    lines = done.path.read_text().splitlines()
+    assert lines[:5] == [
+        "Validator,PT_VERSION,2.9.1",
+        "Validator,ROCM_VERSION,7.0.2",
+        "Validator,HIPBLASLT_VERSION,100200-81e208af05",
+        "Validator,GCN_ARCH_NAME,gfx942:sramecc+:xnack-",
+        "Validator,ROCBLAS_VERSION,5.2.0",
+    ]
+    assert lines[5] == "GemmTunableOp_BFloat16_TN,tn_512_128_256_ld_256_256_512,Gemm_Hipblaslt_7,0.08"
+    assert winners(done.path, tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("problem", "reason"),
+    [
+        (gemm(8, activation="gelu"), "activation gelu"),
+        (gemm(8, out="f32_r", d_type="f32_r"), "mixed types"),
+        (gemm(8, types="f8_r", out="bf16_r", d_type="bf16_r"), "scalar or row-wise scales only"),
+        (gemm(8, batch=2, stride_a=1 << 20), "strides of a batch"),
+        (gemm(8, batch=2, bias_type="f32_r", bias_source="d"), "batched operator with bias"),
+        (gemm(8, compute="f32_fast_f16_r"), "compute type f32_fast_f16_r"),
+    ],
+)
+def test_what_tunableop_cannot_say_is_refused(
+    run: Run, tmp_path: Path, problem: Problem, reason: str
+) -> None:
+    run.winner(problem)
+    done = run.tunableop(tmp_path / "t.csv")
+    assert (done.path, done.n_written) == (None, 0)
+    assert reason in done.refused[0]["refusal"]
+    assert not (tmp_path / "t.csv").exists()
+
+
+def test_validators_must_be_complete_and_of_the_measured_build(run: Run, tmp_path: Path) -> None:
+    run.winner(gemm(512))
+    with pytest.raises(UsageError, match="validators PT_VERSION, ROCBLAS_VERSION are not known"):
+        run.tunableop(tmp_path, validators={})
+    with pytest.raises(
+        UsageError, match="HIPBLASLT_VERSION is 100201-5b515cf1bc, but the winners were measured with 100200"
+    ):
+        run.tunableop(tmp_path, validators={**TORCH, "HIPBLASLT_VERSION": "100201-5b515cf1bc"})
+    table = tmp_path / "torch.csv"
+    table.write_text(
+        "Validator,PT_VERSION,2.9.1\nValidator,HIP_VERSION,702\nValidator,ROCBLAS_VERSION,5.2\nGemmTunableOp_float_NN,nn_1_1_1\n"
+    )
+    path = run.tunableop(tmp_path / "t.csv", validators=read_validators(table)).path
+    assert path is not None
+    text = path.read_text()
+    assert "HIP_VERSION,702" in text
+    assert "ROCM_VERSION" not in text
+    table.write_text("nothing\n")
+    with pytest.raises(InputError, match="no Validator lines"):
+        read_validators(table)
+    with pytest.raises(UsageError, match="NAME=VALUE is needed"):
+        validators_of(["PT_VERSION"])
+
+
+def test_simulated_winners_are_refused_or_marked(tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path / "w.duckdb") as warehouse:
+        run = Run(warehouse, simulated=True)
+        run.winner(gemm(512))
+        for export in (run.override, run.tunableop):
+            with pytest.raises(UsageError, match="is simulated"):
+                export(tmp_path / "t.csv")
+        override = run.override(tmp_path / "t.txt", allow_simulated=True).path
+        table = run.tunableop(tmp_path / "t.csv", allow_simulated=True).path
+    assert (override, table) == (tmp_path / "t.simulated.txt", tmp_path / "t.simulated.csv")
+    assert "simulated, not measured" in override.read_text()
+    assert "Validator,GEKO_SIMULATED,true" in table.read_text()
+
+
+def test_the_same_selection_gives_the_same_bytes_and_is_recorded(run: Run, tmp_path: Path) -> None:
+    for number in range(20):
+        run.winner(gemm(64 * (number + 1)), number, share=float(number % 3))
+    first, second = (run.override(tmp_path / name).path for name in ("a.txt", "b.txt"))
+    assert first is not None
+    assert second is not None
+    assert first.read_bytes() == second.read_bytes()
+    recorded = (
+        run.warehouse.sql("SELECT kind, path, simulated FROM export_file ORDER BY path")
+        .read_all()
+        .to_pylist()
+    )
+    assert [(row["kind"], Path(row["path"]).name, row["simulated"]) for row in recorded] == [
+        ("override", "a.txt", False),
+        ("override", "b.txt", False),
+    ]
+
+
+def test_a_run_without_winners_has_nothing_to_deploy(run: Run, tmp_path: Path) -> None:
+    run.winner(gemm(512), kept=False)
+    with pytest.raises(UsageError, match="nothing to deploy"):
+        run.override(tmp_path)
+
+
+def test_command_line(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run.winner(gemm(512))
+    run.winner(gemm(1024), None)
+    run.flush()
+    db = ["--db", str(run.warehouse.path)]
+    assert main(["export", "override", "--out", str(tmp_path / "o.txt"), *db]) == 0
+    shown = capsys.readouterr().out
+    assert "1 winner(s) can't be applied this way" in shown
+    assert "1 winner(s) written to" in shown
+    assert main(["export", "tunableop", "--out", str(tmp_path), *db, "--validator", "PT_VERSION=2.9"]) == 2
+    assert main(["export", "parquet", "--out", str(tmp_path / "p"), *db]) == 0
+    import pyarrow.parquet as pq
+
+    timings = pq.read_table(tmp_path / "p" / "timings.parquet").to_pylist()
+    assert [(row["m"], row["us"], row["simulated"]) for row in timings] == [(512, 81.0, False)]
+    assert json.loads(json.dumps(capsys.readouterr().out.split()[-1])).endswith("timings.parquet")
