@@ -47,6 +47,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "jobs": ("geko.cli.queue", "jobs_app", "List, retry and cancel jobs."),
     "envs": ("geko.cli.history", "envs", "The environments in which something was timed."),
     "diff": ("geko.cli.history", "diff", "What changed between two environments, libraries or runs."),
+    "verify-applied": (
+        "geko.cli.history",
+        "verify_applied",
+        "Was what was deployed really used? By the application's log.",
+    ),
     "runner": ("geko.cli.queue", "runner", "Work on the jobs of a run that another shell started."),
     "doctor": ("geko.cli.doctor", "doctor", "What is missing for a run, and how to get it."),
     "db": ("geko.cli.db", "db_app", "Look after the warehouse file."),

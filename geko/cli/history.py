@@ -1,8 +1,9 @@
-"""``geko envs``, ``geko diff``: across environments, libraries and runs."""
+"""``geko envs``, ``geko diff``, ``geko verify-applied``: across environments, libraries and runs, and after deployment."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -69,3 +70,29 @@ def diff(
             typer.echo("")
     else:
         render(result.shapes, form)
+
+
+def verify_applied(
+    logs: Annotated[
+        list[Path], typer.Argument(help="Logs of the application, best of mask 128; or bench output.")
+    ],
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run", help="The run that was deployed.  [default: the last finished]", show_default=False
+        ),
+    ] = None,
+    db: o.Db = None,
+    form: o.Format = o.Form.table,
+) -> None:
+    """Was what was deployed really used? Exit status 1 if a winner was called with another kernel."""
+    from geko.cli.main import start
+    from geko.export import resolve_run
+    from geko.export.applied import verify_applied as verify
+
+    start(1)
+    with o.existing(db) as warehouse:
+        rows = verify(warehouse, resolve_run(warehouse, run), logs)
+    render(rows, form)
+    if {"other kernel", "partly applied"} & set(rows["state"].to_pylist()):
+        raise typer.Exit(1)

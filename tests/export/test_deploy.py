@@ -398,6 +398,54 @@ def test_a_run_without_winners_has_nothing_to_deploy(run: Run, tmp_path: Path) -
         run.override(tmp_path)
 
 
+def logged(path: Path, *rows: tuple[int, int | None, str | None, int]) -> Path:
+    """A hipBLASLt log of shapes m×128×256: m, index, solution name, calls."""
+    lines = []
+    for m, index, name, calls in rows:
+        index_text = "" if index is None else f", algo_method: 2, solution_index: {index}"
+        name_text = "" if name is None else f", solution_Name: {name}, kernel_name: ''"
+        lines.append(
+            f"- {{function: matmul, M: {m}, N: 128, K: 256, lda: 256, ldb: 256, ldc: {m}, ldd: {m}, stride_a: {m * 256}, "
+            f"stride_b: 32768, stride_c: {m * 128}, stride_d: {m * 128}, alpha: 1.000000, beta: 0.000000, transA: T, "
+            "transB: N, batch_count: 1, scaleA: 0, scaleB: 0, scaleAlpha_vector: false, gradient: false, use_e: false, "
+            "bias_vector: false, bias_source: d, a_type: bf16_r, b_type: bf16_r, c_type: bf16_r, d_type: bf16_r, scale_type: f32_r, "
+            "bias_type: bf16_r, compute_type: c_f32_r, activation_type: none, flush: false, rotating: 0, cold_iters: 0, "
+            f"iters: 0{index_text}{name_text}, call_count: {calls}}}"
+        )
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_log_of_the_application_tells_what_was_used(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for m in (512, 1024, 2048, 4096, 8192, 64):
+        run.winner(gemm(m), 7)
+    run.flush()
+    log = logged(
+        tmp_path / "used.yaml",
+        (512, 99, "Cijk_solution_1", 5),
+        (1024, 7, None, 5),
+        (2048, 7, "Cijk_something_else", 2),
+        (4096, None, None, 1),
+        (8192, 7, None, 3),
+        (8192, 8, None, 1),
+    )
+    db = ["--db", str(run.warehouse.path)]
+    assert main(["verify-applied", str(log), *db, "--format", "json"]) == 1
+    rows = {row["gemm"].split()[1].split("×")[0]: row for row in json.loads(capsys.readouterr().out)}
+    assert {m: row["state"] for m, row in rows.items()} == {
+        "512": "applied", "1024": "applied (by index)", "2048": "other kernel", "4096": "no evidence",
+        "8192": "partly applied", "64": "not called",
+    }  # fmt: skip
+    assert rows["2048"]["used_instead"] == "Cijk_something_else"
+    assert (rows["8192"]["calls"], rows["8192"]["calls_applied"]) == (4, 3)
+    good = logged(tmp_path / "good.yaml", (512, 7, "Cijk_solution_1", 5))
+    assert main(["verify-applied", str(good), *db]) == 0
+    (tmp_path / "junk").write_text("nothing of the sort\n")
+    assert main(["verify-applied", str(tmp_path / "junk"), *db]) == 1
+
+
 def test_command_line(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run.winner(gemm(512))
     run.winner(gemm(1024), None)

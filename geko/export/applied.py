@@ -1,0 +1,42 @@
+"""Proof that deployed winners are used: an application's log, or bench output, against what a run decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from geko.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from geko.warehouse import Warehouse
+
+
+def verify_applied(warehouse: Warehouse, run_id: str, logs: Sequence[str | Path]) -> pa.Table:
+    """Which kept kernels of a run the application really ran.
+
+    The logs are ingested like any other. Best are hipBLASLt logs of mask 128, which name solution and kernel; logs of mask
+    64 with an index, and hipblaslt-bench output, tell as much as they hold.
+
+    Args:
+        warehouse: where the run is.
+        run_id: the run whose winners were deployed.
+        logs: of the application, one per process.
+
+    Returns:
+        A row per kept shape: ``state`` is ``applied``, ``applied (by index)``, ``partly applied``, ``other kernel``,
+        ``no evidence`` (the log names neither kernel nor index) or ``not called``; what needs a look comes first.
+
+    Raises:
+        InputError: a log can't be read, or holds no calls and no results.
+    """
+    from geko.ingest import ingest
+
+    reports = ingest(warehouse, logs)
+    for report in reports:
+        if report.state == "refused":
+            raise InputError(report.message, path=report.path)
+    file_ids = [report.file_id for report in reports]
+    return warehouse.query("export/applied", run_id=run_id, file_ids=file_ids)
