@@ -101,6 +101,8 @@ TABLES: tuple[str, ...] = (
     "device",
     "protocol",
     "library",
+    "logic_header",
+    "library_member",
     "problem",
     "solution",
     "solution_name",

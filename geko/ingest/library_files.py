@@ -15,23 +15,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from geko.domain.identity import canonical_json, content_id
-from geko.ingest.formats import Parsed
+from geko.ingest.formats import Parsed, reject_table
 from geko.ingest.hashing import content_sha256
 
 if TYPE_CHECKING:
+    from geko.library.logic_yaml import LogicReader
     from geko.library.model import Library
     from geko.warehouse import Scratch
 
 _LIST_FORM = re.compile(rb"\A(?:---\s*\n)?(?:#[^\n]*\n)*-\s+\{?MinimumRequiredVersion:")
 _MATCH = re.compile(rb"\A(?:---\s*\n)?\d+:\s*\n?\s*(?:\[|-\s)[^\n]*\.yaml")
 _NAMES = {"name": "solution", "kernel_name": "kernel"}
+#: Columns of table ``library`` that a logic file fills.
+LIBRARY_SCHEMA = pa.schema(
+    [
+        ("library_id", pa.string()), ("kind", pa.string()), ("name", pa.string()), ("arch", pa.string()),
+        ("cu_count", pa.int32()), ("schedule", pa.string()), ("n_solutions", pa.int64()), ("n_sizes", pa.int64()),
+        ("origin", pa.string()), ("content_sha256", pa.string()), ("path", pa.string()), ("detail", pa.string()),
+    ]
+)  # fmt: skip
 
 
 class LibraryLogic:
     """Format of library logic, list and dict form."""
 
     kind = "library-logic"
-    version = 1
+    version = 2
     title = "Tensile library logic"
 
     def sniff(self, head: bytes, path: Path) -> float:
@@ -43,28 +52,87 @@ class LibraryLogic:
 
     def parse(self, path: Path, scratch: Scratch) -> Parsed:
         """Read solutions and sizes."""
-        from geko.library.model import load_library
-        from geko.library.rows import entry_rows, solution_rows
+        from geko.library.logic_yaml import read_bytes
 
-        library = load_library(path)
-        digest = content_sha256(path)
+        return parse_logic(read_bytes(path), path, content_sha256(path))
+
+
+def parse_logic(data: bytes, path: Path, digest: str, reader: LogicReader | None = None) -> Parsed:
+    """Rows of one logic file.
+
+    Args:
+        data: its content.
+        path: where it is.
+        digest: :func:`geko.ingest.hashing.content_sha256` of the content.
+        reader: one made with ``share``, that knows the lines of other files.
+
+    Raises:
+        InputError: it is no library logic, or unsound.
+    """
+    from geko.library.check import check
+    from geko.library.logic_yaml import no_gc
+    from geko.library.rows import entry_rows, header_row, read_for_rows, solution_rows
+
+    with no_gc():
+        library = read_for_rows(data, path, reader)
+        findings = check(library)
+        rejects = _set_apart(library, data) if findings else []
         library_id = content_id("library", digest)
         rows = solution_rows(library, path.name)
         entries = entry_rows(library, path.name, rows["solution_id"].to_pylist())
-        tables = {
-            "library": pa.Table.from_pylist([_library_row(library, library_id, digest, path, rows, entries)]),
-            "solution": _distinct(
-                rows.drop_columns(["logic_file", "library_type", "local_index", "kernel_name"])
-            ),
-            "solution_name": pa.concat_tables(
-                [_names(rows, column, kind) for column, kind in _NAMES.items()]
-            ),
-            "library_solution": _of_library(rows, library_id),
-            "library_entry": entries.append_column("library_id", pa.repeat(library_id, entries.num_rows)),
+        header = header_row(library)
+        row = _library_row(library, library_id, digest, path, rows, entries)
+        detail: dict[str, Any] = {
+            "layout": library.layout,
+            "solutions": rows.num_rows,
+            "sizes": entries.num_rows,
         }
-        detail = {"layout": library.layout, "solutions": rows.num_rows, "sizes": entries.num_rows}
-        filled = {name: table for name, table in tables.items() if table.num_rows}
-        return Parsed(tables=filled, n_rows=rows.num_rows + entries.num_rows, detail=detail)
+    if findings:
+        detail["findings"] = [finding.message for finding in findings]
+    tables = {
+        "library": pa.Table.from_pylist([row], schema=LIBRARY_SCHEMA),
+        "logic_header": header.append_column("library_id", pa.array([library_id])),
+        "solution": distinct_solutions(
+            rows.drop_columns(["logic_file", "library_type", "local_index", "kernel_name"])
+        ),
+        "solution_name": pa.concat_tables([_names(rows, column, kind) for column, kind in _NAMES.items()]),
+        "library_solution": _of_library(rows, library_id),
+        "library_entry": entries.append_column("library_id", pa.repeat(library_id, entries.num_rows)),
+    }
+    filled = {name: table for name, table in tables.items() if table.num_rows}
+    n_rows = rows.num_rows + entries.num_rows
+    return Parsed(tables=filled, rejects=reject_table(rejects), n_rows=n_rows, detail=detail)
+
+
+def _set_apart(library: Library, data: bytes) -> list[tuple[int, int, str, str]]:
+    """Leave out the sizes that a build leaves out, too: malformed ones and those that point to no solution.
+
+    Returns:
+        A reject each.
+    """
+    from geko.library.check import size_ok
+
+    known = {own.get("SolutionIndex", place) for place, own in enumerate(library.solutions)}
+    kept, rejects = [], []
+    for entry in library.sizes:
+        if not size_ok(entry):
+            reason = "not [[M, N, batch, K], [index, efficiency]]"
+        elif entry[1][0] not in known:
+            reason = f"points to SolutionIndex {entry[1][0]}, which is not there"
+        else:
+            kept.append(entry)
+            continue
+        rejects.append((_line_of(data, entry), 1, reason, str(entry)))
+    if rejects:
+        library.sizes = kept
+    return rejects
+
+
+def _line_of(data: bytes, entry: Any) -> int:
+    """Line of a size as it is usually written; that of the document's start where it is written otherwise."""
+    size = entry[0] if isinstance(entry, list) and entry else entry
+    at = data.find(f"- {size}".encode())
+    return data.count(b"\n", 0, max(at, 0)) + 1
 
 
 class MatchTableFile:
@@ -135,7 +203,7 @@ def _library_row(
     }
 
 
-def _distinct(rows: pa.Table) -> pa.Table:
+def distinct_solutions(rows: pa.Table) -> pa.Table:
     """The first row of each solution, in order."""
     numbered = rows.select(["solution_id"]).append_column("at", pa.array(range(rows.num_rows), pa.int64()))
     first = numbered.group_by("solution_id").aggregate([("at", "min")])["at_min"]

@@ -243,7 +243,7 @@ class Numbered:
             "problems": self.problems.to_arrow(),
             "solutions": self.solutions.select("solution_no", "canonical").to_arrow(),
             "results": self.rows.select(
-                "row_no", "line", "problem_no", "solution_no", "solution_index"
+                "row_no", "line", "problem_no", "solution_no", "solution_index", "environment"
             ).to_arrow(),
         }
 

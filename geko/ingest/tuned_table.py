@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,16 +46,25 @@ def with_library(
         return parsed
     digest = content_sha256(path)
     library_id = content_id("library", digest)
-    entries = scratch.query(
-        "ingest_results/entries", numbered(results).inputs(), library_id=library_id, logic_file=path.name
+    machines = pa.table(
+        {
+            "environment": pa.array(range(len(results.environments)), pa.int32()),
+            "arch": pa.array([item.arch for item in results.environments], pa.string()),
+            "cu_count": pa.array([item.cu_count for item in results.environments], pa.int32()),
+        }
     )
-    environment = results.environments[0]
+    entries = scratch.query(
+        "ingest_results/entries",
+        numbered(results).inputs() | {"machines": machines},
+        library_id=library_id,
+        logic_file=path.name,
+    )
     row: dict[str, Any] = {
         "library_id": library_id,
         "kind": kind,
         "name": path.name,
-        "arch": environment.gfx,
-        "cu_count": environment.cu_count,
+        "arch": _only(item.gfx for item in results.environments),
+        "cu_count": _only(item.cu_count for item in results.environments),
         "n_solutions": pc.count_distinct(entries["local_index"]).as_py(),
         "n_sizes": entries.num_rows,
         "origin": "ingest",
@@ -64,3 +74,9 @@ def with_library(
     }
     tables = {**parsed.tables, "library": pa.Table.from_pylist([row]), "library_entry": entries}
     return replace(parsed, tables=tables)
+
+
+def _only(values: Iterable[Any]) -> Any:
+    """The value if it is the same for all; None for a table of several GPUs."""
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else None

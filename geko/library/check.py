@@ -31,7 +31,8 @@ class Finding:
     repair: str
 
 
-def _size_ok(entry: Any) -> bool:
+def size_ok(entry: Any) -> bool:
+    """Whether an entry of ExactLogic is ``[[M, N, batch, K, ...], [index, efficiency]]``."""
     match entry:
         case [[*size], [int(), *rest]]:
             numbers = [*size, *rest[:1]]
@@ -58,12 +59,11 @@ def check(library: Library) -> list[Finding]:
     twice = sorted(index for index, count in Counter(numbers).items() if count > 1)
     moved = [place for place, index in enumerate(indices) if index != place]
     named = ("SolutionNameMin", "KernelNameMin", "BaseName", "CustomKernelName")
-    nameless = [
-        n for n in range(len(solutions)) if not any(library.full_solution(n).get(key) for key in named)
-    ]
-    malformed = [n for n, entry in enumerate(sizes) if not _size_ok(entry)]
+    default_name = any(library.default_solution.get(key) for key in named)
+    nameless = [n for n, own in enumerate(solutions) if not (default_name or any(map(own.get, named)))]
+    malformed = [n for n, entry in enumerate(sizes) if not size_ok(entry)]
     known = set(range(len(solutions))) if missing or twice else set(numbers)
-    dangling = sorted({entry[1][0] for entry in sizes if _size_ok(entry) and entry[1][0] not in known})
+    dangling = sorted({entry[1][0] for entry in sizes if size_ok(entry) and entry[1][0] not in known})
     by_position = "numbered by position"
     found = [
         (missing, "index-missing", f"no SolutionIndex at positions {_some(missing)}", by_position),
@@ -133,7 +133,7 @@ def repair(library: Library) -> list[str]:
             solution["SolutionIndex"] = place
     if codes & {"index-order", "size-form", "index-dangling"}:
         library.sizes = [
-            _renumbered(entry, number) for entry in library.sizes if _size_ok(entry) and entry[1][0] in number
+            _renumbered(entry, number) for entry in library.sizes if size_ok(entry) and entry[1][0] in number
         ]
     return done
 

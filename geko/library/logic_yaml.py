@@ -56,9 +56,11 @@ class LogicReader:
     Args:
         rules: whose reading of scalars is wanted: ``"pyyaml"`` (TensileMergeLibrary, the original) or
             ``"tensile"`` (TensileCreateLibrary's own loader).
+        share: equal lists and mappings may be one object, for readers that change nothing.
     """
 
-    def __init__(self, rules: Rules = "pyyaml") -> None:
+    def __init__(self, rules: Rules = "pyyaml", *, share: bool = False) -> None:
+        self._share = share
         self._scalars: PyyamlScalars | TensileScalars = (
             TensileScalars() if rules == "tensile" else PyyamlScalars()
         )
@@ -72,8 +74,8 @@ class LogicReader:
             text: the document.
 
         Returns:
-            Lists, dicts and scalars; every list and dict is an object of its own, so changing one changes no
-            other.
+            Lists, dicts and scalars; unless ``share``, every list and dict is an object of its own, so changing
+            one changes no other.
 
         Raises:
             yaml.YAMLError: what PyYAML says about a document that it can't read.
@@ -128,14 +130,16 @@ class LogicReader:
                     continue
                 except (IrregularError, yaml.YAMLError):
                     pass
-            values.append(copy_value(level.items[item]))
+            value = level.items[item]
+            values.append(value if self._share else copy_value(value))
         return values
 
     def _mapping(self, text: str, indent: int) -> dict[Any, Any]:
         level = self._level(indent)
         pairs = dict(map(level.entries.__getitem__, level.cut(text[indent:].rstrip("\n"))))
-        for key in level.mutable & pairs.keys():
-            pairs[key] = copy_value(pairs[key])
+        if not self._share:
+            for key in level.mutable & pairs.keys():
+                pairs[key] = copy_value(pairs[key])
         return pairs
 
     def _level(self, indent: int) -> _Level:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from geko.domain.arch import mx_scale_code
 from geko.domain.dtypes import INDEX_TYPE_MAP, MX_SCALE_ENUM, PAIR_TYPES
 from geko.errors import InputError
 
@@ -119,3 +120,55 @@ def _mx_scale(problem_type: Mapping[str, Any], side: str) -> str:
         return ""
     number = problem_type.get(f"DataTypeMXS{side}", MX_SCALE_ENUM["E8"])
     return next((name for name, enum in MX_SCALE_ENUM.items() if enum == number), "E8")
+
+
+def served(problem_type: Mapping[str, Any], architecture: str | None = None) -> dict[str, Any]:
+    """Which GEMMs a library's kernels can run, as columns of table ``logic_header``.
+
+    A kernel with bias, activation or scales also runs GEMMs without; gradient, auxiliary output, grouping and swizzling
+    must agree (the predicates of hipBLASLt 0.12.1, ``ContractionProblemPredicates.hpp``).
+
+    Args:
+        problem_type: the mapping of a library's header.
+        architecture: of the library; it decides the code of block scales.
+
+    Raises:
+        InputError: a data type number that no table knows.
+    """
+    types = gemm_types(problem_type)
+    get = problem_type.get
+    use_bias = int(get("UseBias") or 0)
+    numbers = get("BiasDataTypeList") if use_bias else []
+    if numbers is None:
+        # Files of 2023 leave it out: Tensile's default is every type of the problem.
+        numbers = [get("DataType"), get("ComputeDataType"), get("DestDataType")]
+    sources = get("BiasSrc") or "D"
+    return {
+        **{name: getattr(types, name) for name in _TYPE_COLUMNS},
+        "mx_scale_a": _mx_code(types.mx_block_a, types.mx_scale_a, architecture),
+        "mx_scale_b": _mx_code(types.mx_block_b, types.mx_scale_b, architecture),
+        "swizzle_a": types.swizzle_a,
+        "swizzle_b": types.swizzle_b,
+        "use_bias": use_bias,
+        "bias_types": sorted({_token(number) for number in numbers if number is not None}),
+        "bias_sources": sorted(str(sources).lower()) if use_bias else [],
+        "activation": str(get("ActivationType") or "none").lower() if get("Activation", True) else "none",
+        "use_e": bool(get("UseE")),
+        "gradient": bool(get("Gradient")),
+        "use_scale_ab": _scale_ab(get("UseScaleAB")),
+        "use_scale_cd": bool(get("UseScaleCD")),
+        "scale_alpha_vector": bool(get("UseScaleAlphaVec")),
+        "grouped": bool(get("GroupedGemm")),
+    }
+
+
+_TYPE_COLUMNS = ("trans_a", "trans_b", "a_type", "b_type", "c_type", "compute_type")
+
+
+def _scale_ab(value: Any) -> str:
+    # Files of 2023 say whether, later ones say how.
+    return "Scalar" if value is True or value == 1 else str(value or "")
+
+
+def _mx_code(block: int, scale: str, architecture: str | None) -> int:
+    return mx_scale_code(block, scale, architecture) if block else 0

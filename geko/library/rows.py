@@ -12,8 +12,8 @@ from geko.domain.identity import canonical_json, content_id
 from geko.errors import InputError
 from geko.library import logic_yaml
 from geko.library.model import Library
-from geko.library.problem_type import gemm_types
-from geko.library.solution import gemm_identity, hot_columns, solution_identity
+from geko.library.problem_type import gemm_types, served
+from geko.library.solution import canonical_texts, hot_columns, plain
 
 _I32 = ("mt0", "mt1", "depth_u", "mi_m", "mi_n", "mi_k", "mi_b", "miwt0", "miwt1", "wg0", "wg1", "wg2", "gsu")
 _MORE_I32 = (
@@ -59,22 +59,56 @@ ENTRY_SCHEMA = pa.schema(
         ("efficiency", pa.float64()),
     ]
 )
+#: What a logic file serves, in the shape of table ``logic_header``.
+HEADER_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("layout", "library_type", "metric")),
+        *(
+            (name, pa.string())
+            for name in ("trans_a", "trans_b", "a_type", "b_type", "c_type", "compute_type")
+        ),
+        ("mx_scale_a", pa.int32()),
+        ("mx_scale_b", pa.int32()),
+        ("swizzle_a", pa.bool_()),
+        ("swizzle_b", pa.bool_()),
+        ("use_bias", pa.int32()),
+        ("bias_types", pa.list_(pa.string())),
+        ("bias_sources", pa.list_(pa.string())),
+        ("activation", pa.string()),
+        ("use_e", pa.bool_()),
+        ("gradient", pa.bool_()),
+        ("use_scale_ab", pa.string()),
+        ("use_scale_cd", pa.bool_()),
+        ("scale_alpha_vector", pa.bool_()),
+        ("grouped", pa.bool_()),
+        ("problem_type", pa.string()),
+    ]
+)
 _NAME = re.compile(r"(C[a-z]+_A[a-z]+_B[a-z]+)_([A-Z0-9]+)")
 
 
 def solution_ids(library: Library) -> list[str]:
     """Identity of each solution, by position."""
-    return [content_id("solution", text) for text in _canonical(library)]
+    return [content_id("solution", text) for text in canonical_texts(library)]
 
 
-def _canonical(library: Library) -> list[str]:
-    gemm = gemm_identity(library.problem_type)
-    texts = []
-    for place in range(len(library.solutions)):
-        solution = library.full_solution(place)
-        solution.pop("ProblemType", None)
-        texts.append(canonical_json({**solution_identity(solution), "Gemm": gemm}))
-    return texts
+def header_row(library: Library) -> pa.Table:
+    """What a library serves: layout and types, epilogue, swizzling, block scales.
+
+    Returns:
+        One row of :data:`HEADER_SCHEMA`.
+
+    Raises:
+        InputError: a data type number that no table knows.
+    """
+    row = {
+        "layout": library.layout,
+        "library_type": library.library_type,
+        "metric": library.perf_metric,
+        **served(library.problem_type, library.architecture),
+        "problem_type": canonical_json(plain(library.problem_type)),
+    }
+    return pa.Table.from_pylist([row], schema=HEADER_SCHEMA)
 
 
 def solution_rows(library: Library, logic_file: str | None = None) -> pa.Table:
@@ -89,10 +123,11 @@ def solution_rows(library: Library, logic_file: str | None = None) -> pa.Table:
         (solution_id, source ``parameters``, canonical JSON), names, and the hot columns of table
         ``solution``.
     """
-    texts = _canonical(library)
+    texts = canonical_texts(library)
     rows: list[dict[str, Any]] = []
-    for place, text in enumerate(texts):
-        solution = library.full_solution(place)
+    defaults = library.default_solution
+    for place, (stored, text) in enumerate(zip(library.solutions, texts, strict=True)):
+        solution = {**defaults, **stored} if defaults else stored
         name = solution.get("SolutionNameMin") or solution.get("BaseName")
         kernel = solution.get("KernelNameMin") or solution.get("CustomKernelName") or None
         match = _NAME.match(str(name or kernel or library.name).removeprefix("Custom_"))
@@ -175,9 +210,19 @@ def library_rows(path: str | Path, logic_file: str | None = None) -> tuple[pa.Ta
     Returns:
         :func:`solution_rows` and :func:`entry_rows`.
     """
-    from geko.library.model import load_library
-
     with logic_yaml.no_gc():
-        library = load_library(path)
+        library = read_for_rows(logic_yaml.read_bytes(path), path)
         solutions = solution_rows(library, logic_file)
         return solutions, entry_rows(library, logic_file, solutions.column("solution_id").to_pylist())
+
+
+def read_for_rows(data: bytes, path: str | Path, reader: logic_yaml.LogicReader | None = None) -> Library:
+    """A library to be looked at only: equal lists and mappings in it are one object.
+
+    Args:
+        data: content of the file.
+        path: of the file, for messages.
+        reader: one made with ``share``, that knows the lines of other files.
+    """
+    reader = logic_yaml.LogicReader(share=True) if reader is None else reader
+    return Library(logic_yaml.read_with(reader, data, path), Path(path).name, Path(path))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from geko.domain.identity import normalise
+from geko.domain.identity import canonical_json, normalise
+
+if TYPE_CHECKING:
+    from geko.library.model import Library
 
 #: Where a solution stands, how it is called, what it is for: no part of what it is. ActivationFuncCall
 #: changes when a kernel that was tuned as plain GEMM gets epilogues; it stays the same kernel.
@@ -94,7 +98,7 @@ def solution_identity(
     identity = {key: _folded(value) for key, value in solution.items() if _counts(key)}
     if identity.get("StaggerU") == 0:
         # Without stagger its parameters mean nothing; tools write 0 or leave what was there.
-        identity.update({key: 0 for key in ("StaggerUMapping", "StaggerUStride") if key in identity})
+        identity.update({key: 0 for key in _NO_STAGGER if key in identity})
     problem_type = problem_type if problem_type is not None else solution.get("ProblemType")
     if problem_type:
         identity["Gemm"] = gemm_identity(problem_type)
@@ -118,21 +122,94 @@ def _folded(value: Any) -> Any:
             if len(_texts) < 10_000:
                 _texts[value] = known
         return known
-    if kind is list and all(type(item) is int for item in value):
+    if (kind is list or kind is tuple) and all(type(item) is int for item in value):
         return value
-    return _plain(normalise(value))
+    return plain(normalise(value))
 
 
-def _plain(value: Any) -> Any:
-    """YAML 1.1 knows dates, JSON doesn't: those become text."""
+def plain(value: Any) -> Any:
+    """The value with what JSON doesn't know (dates of YAML 1.1, NaN) as text."""
     kind = type(value)
-    if kind is int or kind is str or kind is float or value is None:
+    if kind is int or kind is str or kind is bool or value is None:
+        return value
+    if kind is float and math.isfinite(value):
         return value
     if kind is list:
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if kind is dict:
-        return {key: _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     return str(value)
+
+
+#: Larger caches of texts are begun anew.
+_CACHE_LIMIT = 1_000_000
+_NO_STAGGER = ("StaggerUMapping", "StaggerUStride")
+
+
+class _Pairs(dict[Any, str]):
+    """Canonical JSON ``"key":value`` of parameters; empty for those that are no part of the identity."""
+
+    def __missing__(self, pair: Any) -> str:
+        key, value = pair
+        text = self.text(key, value)
+        if len(self) > _CACHE_LIMIT:
+            self.clear()
+        self[pair] = text
+        return text
+
+    @staticmethod
+    def text(key: str, value: Any) -> str:
+        return canonical_json({key: _folded(value)})[1:-1] if _counts(key) else ""
+
+
+class _OddPairs(dict[Any, str]):
+    """The same for values that don't hash, by what ``repr`` makes of them."""
+
+    def __missing__(self, pair: Any) -> str:
+        return ""
+
+    def put(self, key: str, value: Any) -> str:
+        if len(self) > _CACHE_LIMIT:
+            self.clear()
+        text = self[key, repr(value)] = _Pairs.text(key, value)
+        return text
+
+
+_pairs = _Pairs()
+_odd_pairs = _OddPairs()
+
+
+def canonical_texts(library: Library) -> list[str]:
+    """Canonical JSON of each solution's identity, by position.
+
+    The same as the canonical JSON of :func:`solution_identity` for the complete solution under the library's problem
+    type; parameters that are the same in many solutions are written once.
+    """
+    gemm = canonical_json({"Gemm": gemm_identity(library.problem_type)})[1:-1]
+    defaults = library.default_solution
+    texts = []
+    for stored in library.solutions:
+        solution = {**defaults, **stored}
+        for key in _NOT_IDENTITY:
+            solution.pop(key, None)
+        if solution.get("StaggerU") == 0:
+            solution.update({key: 0 for key in _NO_STAGGER if key in solution})
+        odd = [(key, solution.pop(key)) for key in _collections & solution.keys()]
+        try:
+            parts = list(map(_pairs.__getitem__, solution.items()))
+        except TypeError:
+            # Lists and mappings don't hash; the keys that hold them are known from now on.
+            _collections.update(key for key, value in solution.items() if type(value) in (list, dict))
+            parts = [_pairs.text(key, value) for key, value in solution.items()]
+        parts += [_odd_pairs[key, repr(value)] or _odd_pairs.put(key, value) for key, value in odd]
+        parts.append(gemm)
+        # Sorted as JSON sorts the keys: the quote behind a name is less than whatever a longer name goes on with.
+        parts.sort()
+        texts.append(f"{{{','.join(filter(None, parts))}}}")
+    return texts
+
+
+_collections: set[str] = set()
 
 
 def gemm_identity(problem_type: Mapping[str, Any]) -> dict[str, Any]:
