@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 from geko.ingest.bench_events import read_event
 
@@ -76,6 +77,8 @@ def run_process(
     shown_env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     spool_dir: Path | None = None,
+    log: Path | None = None,
+    tick: Callable[[], object] | None = None,
     timeout_s: float | None = None,
     restart_timeout: re.Pattern[bytes] | None = None,
     stall_s: float | None = None,
@@ -94,6 +97,8 @@ def run_process(
         shown_env: variables to show in front of ``ProcessResult.command``.
         cwd: its working directory.
         spool_dir: where its output is collected; None for the system's temporary folder.
+        log: file that its output is added to, for others to follow; it stays.
+        tick: called some ten times a second; another answer than before is a sign of life, as output is.
         timeout_s: seconds from its start; None for no limit.
         restart_timeout: output that matches starts ``timeout_s`` anew (one limit per job of a batch).
         stall_s: seconds without new output after which it is taken to hang; None for never.
@@ -109,7 +114,8 @@ def run_process(
         [*(f"{key}={shlex.quote(value)}" for key, value in (shown_env or {}).items()), shlex.join(words)]
     )
     started_at, start = datetime.now(UTC), time.monotonic()
-    with tempfile.TemporaryFile(prefix="geko-", suffix=".out", dir=spool_dir) as spool:
+    with _spool(log, spool_dir) as spool:
+        begin = spool.seek(0, os.SEEK_END)
         try:
             process = subprocess.Popen(
                 words,
@@ -125,7 +131,7 @@ def run_process(
         except (OSError, subprocess.SubprocessError) as error:
             reason = f"{words[0]} can't be started: {getattr(error, 'strerror', None) or error}"
             return ProcessResult("tool_missing", None, "", started_at, 0.0, reason, shown)
-        watch = _Watch(spool.fileno(), timeout_s, restart_timeout, stall_s, most_bytes)
+        watch = _Watch(spool.fileno(), timeout_s, restart_timeout, stall_s, most_bytes, begin, tick)
         try:
             verdict = watch.wait(process, stop, should_stop)
         except BaseException:
@@ -133,10 +139,16 @@ def run_process(
             raise
         code = end_group(process, grace_s=grace_s if verdict else 0.0)
         seconds = time.monotonic() - start
-        spool.seek(0)
+        spool.seek(begin)
         output = _text(spool.read())
     outcome, message, exit_code = _classify(verdict, code, output, watch, seconds)
     return ProcessResult(outcome, exit_code, output, started_at, seconds, message, shown)
+
+
+def _spool(log: Path | None, folder: Path | None) -> IO[bytes]:
+    if log is not None:
+        return log.open("a+b")
+    return tempfile.TemporaryFile(prefix="geko-", suffix=".out", dir=folder)
 
 
 class _Watch:
@@ -149,10 +161,13 @@ class _Watch:
         restart: re.Pattern[bytes] | None,
         stall_s: float | None,
         most_bytes: int,
+        begin: int = 0,
+        tick: Callable[[], object] | None = None,
     ) -> None:
-        self.fd = fd
+        self.fd, self.begin, self.tick = fd, begin, tick
+        self.sign: object = None
         self.timeout_s, self.restart, self.stall_s, self.most_bytes = timeout_s, restart, stall_s, most_bytes
-        self.size = 0
+        self.size = begin
         self.tail = b""
         self.since = self.grown = time.monotonic()
 
@@ -169,7 +184,9 @@ class _Watch:
                     return "stop"
                 now = time.monotonic()
                 self._look(now)
-                if self.size > self.most_bytes:
+                if self.tick is not None and (sign := self.tick()) != self.sign:
+                    self.sign, self.grown = sign, now
+                if self.size - self.begin > self.most_bytes:
                     return "flood"
                 if self.timeout_s is not None and now - self.since > self.timeout_s:
                     return "timeout"
@@ -277,7 +294,7 @@ def _classify(
     if verdict == "hang":
         return "hang", f"ended after {watch.stall_s:g} s without output", exit_code
     if verdict == "flood":
-        return "crash", f"ended after it had printed {watch.size} bytes", exit_code
+        return "crash", f"ended after it had printed {watch.size - watch.begin} bytes", exit_code
     if exit_code is None:
         return "lost", "its exit status was collected elsewhere", None
     if exit_code == 0:
