@@ -409,8 +409,8 @@ def logged(path: Path, *rows: tuple[int, int | None, str | None, int]) -> Path:
             f"stride_b: 32768, stride_c: {m * 128}, stride_d: {m * 128}, alpha: 1.000000, beta: 0.000000, transA: T, "
             "transB: N, batch_count: 1, scaleA: 0, scaleB: 0, scaleAlpha_vector: false, gradient: false, use_e: false, "
             "bias_vector: false, bias_source: d, a_type: bf16_r, b_type: bf16_r, c_type: bf16_r, d_type: bf16_r, "
-            "scale_type: f32_r, bias_type: bf16_r, compute_type: c_f32_r, activation_type: none, flush: false, rotating: 0, cold_iters: 0, "
-            f"iters: 0{index_text}{name_text}, call_count: {calls}}}"
+            "scale_type: f32_r, bias_type: bf16_r, compute_type: c_f32_r, activation_type: none, flush: false, "
+            f"rotating: 0, cold_iters: 0, iters: 0{index_text}{name_text}, call_count: {calls}}}"
         )
     path.write_text("\n".join(lines) + "\n")
     return path
