@@ -35,6 +35,14 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Find faster existing kernels for a workload, prove it, export them.",
     ),
     "bench": ("geko.cli.runs", "bench", "Time the library's own choice for every GEMM of a workload."),
+    "tune": ("geko.cli.tune", "tune", "Make new kernels for a workload, prove them, export them."),
+    "configure": ("geko.cli.tune", "configure", "Write tuning configs for a workload, to look at and edit."),
+    "optimize": (
+        "geko.cli.tune",
+        "optimize",
+        "Tune the configs of a working directory, prove and export what wins.",
+    ),
+    "mi": ("geko.cli.tune", "mi", "Which macro tiles are tried for a GEMM, and why the others are not."),
     "ingest": ("geko.cli.data", "ingest", "Read logs, lists, libraries and results of other tools."),
     "export": (
         "geko.cli.export",

@@ -6,7 +6,7 @@ import csv
 import functools
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,18 @@ class Report:
         return out.getvalue()
 
 
+class NoConfigError(InputError):
+    """Not a single size could be kept; ``report`` says why for each."""
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+#: Called with the number of sizes that are done, and of all.
+Progress = Callable[[int, int], None]
+
+
 @dataclass(frozen=True, slots=True)
 class _Task:
     """One config to be made: a request with its own sizes, and the number in its file name."""
@@ -125,6 +137,29 @@ class _Task:
     kernels: tuple[Entry, ...]
 
 
+def tile_query(request: Request, size: Size) -> TileQuery:
+    """What the macro-tile designer has to know about one size of a request."""
+    settings, gemm, arch = request.settings, request.gemm, request.settings.arch
+    kind = gemm.gemm_type
+    return TileQuery(
+        size=size,
+        data_type=str(kind.data_type),
+        compute_type=str(kind.compute_data_type),
+        family=arch.mi_family,
+        cus=settings.cus,
+        layout=f"{kind.transA}{kind.transB}",
+        mi_filter=settings.mi_filter,
+        stream_k=settings.stream_k,
+        subtile=settings.search_space == "subtile",
+        mx=gemm.mx,
+        # Scaled kernels of gfx950 are vetted as subtile kernels whatever the space.
+        vetted=settings.search_space == "subtile" or (gemm.mx and arch.family == "gfx950"),
+        mfma=settings.mfma,
+        wavefront=arch.wavefront_size,
+        rules=settings.rules,
+    )
+
+
 def size_space(
     request: Request, size: Size, *, dialect: Dialect = NEWEST, cms_entries: Sequence[Entry] = ()
 ) -> SizeSpace:
@@ -135,8 +170,6 @@ def size_space(
     """
     settings, gemm = request.settings, request.gemm
     kind, arch = gemm.gemm_type, settings.arch
-    # Scaled kernels of gfx950 are vetted as subtile kernels whatever the space.
-    vetted = settings.search_space == "subtile" or (gemm.mx and arch.family == "gfx950")
     profile = ProfileInput(
         size=size,
         data_type=str(kind.data_type),
@@ -159,22 +192,7 @@ def size_space(
         lds_bytes=arch.lds_bytes,
         rules=settings.rules,
     )
-    query = TileQuery(
-        size=size,
-        data_type=profile.data_type,
-        compute_type=profile.compute_type,
-        family=arch.mi_family,
-        cus=settings.cus,
-        layout=profile.layout,
-        mi_filter=settings.mi_filter,
-        stream_k=settings.stream_k,
-        subtile=settings.search_space == "subtile",
-        mx=gemm.mx,
-        vetted=vetted,
-        mfma=settings.mfma,
-        wavefront=arch.wavefront_size,
-        rules=settings.rules,
-    )
+    query = tile_query(request, size)
     post = PostInput(
         profile,
         settings.search_space,
@@ -183,7 +201,7 @@ def size_space(
         settings.ignore_non_temporal,
         tuple(cms_entries),
     )
-    block = gemm.mx_format[0] if gemm.mx_format is not None and vetted else None
+    block = gemm.mx_format[0] if gemm.mx_format is not None and query.vetted else None
     return build(post, query, mx_block=block, four_waves=dialect.four_waves)
 
 
@@ -266,6 +284,7 @@ def run(
     kernels: Kernels = (),
     dry_run: bool = False,
     jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Write the configs of all requests to a folder.
 
@@ -275,24 +294,28 @@ def run(
     Args:
         requests: from :func:`geko.config_generator.load_input_config.load_requests`.
         output_path: folder; made when missing. Other files in it are left as they are.
-        write_shell_scripts: write the scripts too (they need ``hipblaslt_path``).
+        write_shell_scripts: write the scripts too; without ``hipblaslt_path`` they take the checkout from the
+            variable GEKO_HIPBLASLT_PATH.
         hipblaslt_path: checkout whose tensilelite's spelling is used, and whose program the scripts call.
         era: spelling by name instead, see :func:`geko.config_generator.dialect.named`.
         client: prebuilt tensilelite client for the scripts.
         kernels: custom main loop schedules, see :mod:`geko.config_generator.cms`.
         dry_run: work everything out and write nothing.
         jobs: processes; chosen by the number of sizes when left out.
+        progress: called with the number of sizes that are done, and of all.
 
     Returns:
         What was written, and what became of each size.
 
     Raises:
-        InputError: not a single size could be kept, or (original rules) one could not.
+        NoConfigError: not a single size could be kept.
+        InputError: under the original's rules, a size could not be kept.
     """
     folder = Path(output_path)
     dialect = named(era) or detect(hipblaslt_path)
     report = Report()
     counters: Counter[str] = Counter()
+    n_sizes = sum(len(request.sizes) for request in requests)
     for request in requests:
         name = request.gemm.name
         start = counters[name]
@@ -303,7 +326,11 @@ def run(
                 _Task(request, (size,), f"{name}_{start + index}", target, dialect, custom)
                 for index, size in enumerate(request.sizes)
             ]
-            results = list(spread(_make_single, tasks, jobs))
+            results = []
+            for made in spread(_make_single, tasks, jobs):
+                results.append(made)
+                if progress is not None:
+                    progress(len(report.sizes) + len(results), n_sizes)
             results = _renumbered(results, name, start, target)
         else:
             results = _make_merged(request, name, start, target, dialect, custom)
@@ -314,7 +341,7 @@ def run(
             report.sizes += rows
     if not report.configs:
         first = next((row.reason for row in report.dropped), "no sizes")
-        raise InputError(f"no config could be made: {first}")
+        raise NoConfigError(f"no config could be made: {first}", report)
     for row in report.dropped:
         logger.warning(
             "%s [%d, %d, %d, %d] dropped: %s", row.gemm, row.m, row.n, row.batch, row.k, row.reason
@@ -466,11 +493,11 @@ def _finish(
             logger.warning("%s holds %d configs of earlier runs, such as %s", folder, len(stale), stale[0])
     if not scripts:
         return
-    if hipblaslt is None:
-        raise InputError(
-            "shell scripts need the hipBLASLt checkout whose Tensile they start; give it or leave them out"
-        )
-    tensile = Path(hipblaslt).resolve() / "tensilelite" / "Tensile" / "bin" / "Tensile"
+    tensile = (
+        None
+        if hipblaslt is None
+        else Path(hipblaslt).resolve() / "tensilelite" / "Tensile" / "bin" / "Tensile"
+    )
     envs = {request.gemm.name: dict(request.settings.arch.env) for request in requests}
     built = Path(client) if client is not None else None
     for name, configs in by_name.items():

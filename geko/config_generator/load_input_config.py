@@ -322,6 +322,35 @@ def make_request(
     return Request(gemm, settings, dict(sources or {}))
 
 
+def requests_for(
+    gemms: Iterable[GemmConfig],
+    *,
+    arch: str,
+    overrides: Mapping[str, Any] | None = None,
+    rules: RuleSet = "default",
+    environ: Mapping[str, str] | None = None,
+) -> list[Request]:
+    """Requests for GEMM problems that come from elsewhere than a generator YAML.
+
+    Args:
+        gemms: types with sizes.
+        arch: architecture.
+        overrides: keys that win over defaults and environment.
+        rules: as of :func:`load_requests`.
+        environ: environment to take overrides from, :data:`os.environ` when left out.
+
+    Raises:
+        InputError: unknown keys, wrong values, or settings that don't go together.
+    """
+    layer = _Layer({}, {})
+    _environment(layer, os.environ if environ is None else environ)
+    layer.put("ARCH", check_key("ARCH", arch, source="--arch"), "command line")
+    for key, value in (overrides or {}).items():
+        layer.put(key, check_key(key, value, source="--set"), "command line")
+    _eras(layer)
+    return [make_request(gemm, layer.values, rules, layer.sources) for gemm in gemms]
+
+
 def problems_from_rows(
     rows: Iterable[Mapping[str, Any]], values: Mapping[str, Any] | None = None, *, dedupe_sizes: bool = True
 ) -> list[GemmConfig]:
@@ -412,5 +441,7 @@ def effective(request: Request) -> dict[str, str]:
         key = names.get(field, field if field in KEYS else field.upper())
         value = getattr(request.settings, field)
         shown = value.name if isinstance(value, Arch) else value
+        if field == "equality":
+            shown = "Equality" if value else "OOB"
         out[key] = f"{shown}  ({request.sources.get(key, 'default')})"
     return out

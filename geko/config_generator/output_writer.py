@@ -293,19 +293,24 @@ def write_config(config: TuningConfig, folder: Path) -> Path:
 
 
 def shell_script(
-    stem: str, tensile: Path, client: Path | None = None, env: dict[str, str] | None = None
+    stem: str, tensile: Path | None, client: Path | None = None, env: dict[str, str] | None = None
 ) -> str:
     """Bash script that tunes one config in its own folder and keeps data, logic and log of the run.
 
     Args:
         stem: config name.
-        tensile: the ``Tensile`` program.
+        tensile: the ``Tensile`` program; None for that of the checkout in GEKO_HIPBLASLT_PATH.
         client: prebuilt client.
         env: variables that processes on this GPU need.
 
     The work folder is ``WDir<device>``; the device comes from the first argument or ``DEVICE`` (default 0).
     """
     settings = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted((env or {}).items()))
+    program = (
+        '"${GEKO_HIPBLASLT_PATH:?set it to the hipBLASLt checkout}/tensilelite/Tensile/bin/Tensile"'
+        if tensile is None
+        else shlex.quote(str(tensile))
+    )
     prebuilt = f" --prebuilt-client {shlex.quote(str(client))}" if client else ""
     return f"""#!/bin/bash
 set -euo pipefail
@@ -320,7 +325,7 @@ WORK_DIR="WDir$DEVICE"
 mkdir -p "$TUNING_DIR"
 sed "s/^  Device: .*/  Device: $DEVICE/" "$YAML" > "$TUNING_DIR/$YAML"
 status=0
-{shlex.quote(str(tensile))} "$TUNING_DIR/$YAML" "$WORK_DIR"{prebuilt} 2>&1 | tee "$OUT" || status=$?
+{program} "$TUNING_DIR/$YAML" "$WORK_DIR"{prebuilt} 2>&1 | tee "$OUT" || status=$?
 for part in 2_BenchmarkData 3_LibraryLogic; do
   if [ -d "$WORK_DIR/$part" ]; then rm -rf "${{TUNING_DIR:?}}/$part"; mv "$WORK_DIR/$part" "$TUNING_DIR/"; fi
 done

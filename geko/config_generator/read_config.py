@@ -1,7 +1,7 @@
 """Reading tensilelite tuning configs, whoever wrote them: what they tune, how large they are, how they time.
 
-A config is four sections: ``GlobalParameters``, ``BenchmarkProblems`` (a list of ``[ProblemType, steps]``), ``LibraryLogic`` and,
-for Ductile, ``Backend``.
+A config is four sections: ``GlobalParameters``, ``BenchmarkProblems`` (a list of ``[ProblemType, steps]``),
+``LibraryLogic`` and, for Ductile, ``Backend``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ConfigFacts:
 
 
 def plain_problems(gemm: GemmConfig) -> list[Problem]:
-    """The problem that stands for each size when kernels are tuned: packed, no epilogue, K of block-scaled problems in whole blocks.
+    """The problem that stands for each size when kernels are tuned: packed, no epilogue, K in whole MX blocks.
 
     Library logic knows a GEMM by its types, transposes and sizes alone.
     """
@@ -79,8 +79,9 @@ def plain_problems(gemm: GemmConfig) -> list[Problem]:
     dtype = str(kind.c_type)
     return [
         Problem(
-            kind.transA, kind.transB, int(m), int(n), int(b), -(-int(k) // block) * block, str(kind.a_type), str(kind.b_type),
-            dtype, dtype, compute, scale_type=default_scale_type(compute), scale_a=scale, scale_b=scale,
+            kind.transA, kind.transB, int(m), int(n), int(b), -(-int(k) // block) * block,
+            str(kind.a_type), str(kind.b_type), dtype, dtype, compute, scale_type=default_scale_type(compute),
+            scale_a=scale, scale_b=scale,
         )
         for m, n, b, k in gemm.sizes
     ]  # fmt: skip

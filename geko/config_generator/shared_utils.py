@@ -70,9 +70,10 @@ def spread(
 
 @contextlib.contextmanager
 def _nameless_main() -> Iterator[None]:
-    """Keep new processes from running the caller's script again, which needs no ``if __name__ == "__main__"`` then.
+    """Keep new processes from running the caller's script again, which then needs no ``if __name__ == "__main__"``.
 
-    They are told of the main module by its ``__spec__`` and ``__file__``, and need neither: ``work`` is a function of this package.
+    They are told of the main module by its ``__spec__`` and ``__file__``, and need neither: ``work`` is a function
+    of this package.
     """
     main = sys.modules["__main__"]
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)

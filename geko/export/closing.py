@@ -16,7 +16,7 @@ def closing_lines(warehouse: Warehouse, run_id: str, kind: str, ground: Ground, 
     """Lines for the end of a run."""
     word = "simulated" if ground.simulated else "measured"
     lines = []
-    if kind == "search":
+    if kind != "bench":
         metrics = json.loads(warehouse.query("export/metrics", run_id=run_id)["document"][0].as_py())
         lines += _uplift_lines(metrics, word)
         if metrics["counts"]["n_kept"]:

@@ -77,9 +77,16 @@ def export_logic(
         The files; none when nothing was kept.
     """
     run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
-    if run["kind"] == "bench":
-        raise UsageError(f"run {run_id[:8]} is a benchmark: it has no solutions to export")
-    collection = extract_library(warehouse, run_id, reference or reference_of(warehouse, run), kept_only=True)
+    if run["kind"] in ("bench", "configure"):
+        raise UsageError(f"run {run_id[:8]} is no search and no tuning: it has no solutions to export")
+    reference = reference or reference_of(warehouse, run)
+    if run["kind"] == "tune":
+        from geko.export.tuned_logic import kept_and_all, merged_logic
+
+        merged = merged_logic(warehouse, run_id)
+        collection = None if merged is None else kept_and_all(warehouse, run_id, merged, None)[0]
+    else:
+        collection = extract_library(warehouse, run_id, reference, kept_only=True)
     paths = [] if collection is None else collection.dump(folder)
     record_files(warehouse, run_id, run["simulated"], [("library-logic", path) for path in paths])
     remove_stale(warehouse, folder, paths)

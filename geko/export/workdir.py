@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geko.export.bench_files import export_job_files, export_replay
-from geko.export.logic import export_logic
+from geko.export.logic import export_logic, reference_of
 from geko.export.record import record_files, remove_stale
 from geko.export.tables import export_tables
 from geko.fsio import write_text_atomic
@@ -34,8 +34,19 @@ def export_workdir(
         ``failed_jobs.log`` (in ``search/`` for a search) and ``run_state.json``.
     """
     run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
+    if run["kind"] == "configure":
+        from geko.export.tuning import export_configure
+
+        return export_configure(warehouse, run_id, folder)
     paths = export_tables(warehouse, run_id, folder)
     written = export_replay(warehouse, run_id, folder, run["label"], "baseline")
+    if run["kind"] == "tune":
+        from geko.export.tuning import export_job_outputs, export_libraries
+
+        written += export_job_outputs(warehouse, run_id, folder / "optimizations")
+        written += export_job_files(warehouse, run_id, folder / "benchmarks", "compare", "compare", "_bench")
+        written += export_job_files(warehouse, run_id, folder / "benchmarks", "verify", "verify", "_verify")
+        paths += export_libraries(warehouse, run_id, folder, run, reference or reference_of(warehouse, run))
     if run["kind"] == "search":
         written += export_job_files(warehouse, run_id, folder / "search", "screen", "screen")
         written += export_job_files(warehouse, run_id, folder / "benchmarks", "compare", "compare", "_bench")
@@ -47,14 +58,15 @@ def export_workdir(
         log = folder / ("search" if run["kind"] == "search" else ".") / "failed_jobs.log"
         write_text_atomic(log, "".join(f"{line}\n" for line in failed))
         written.append(("failed-jobs", log))
-    write_text_atomic(folder / "run_state.json", _run_state(run))
+    write_text_atomic(folder / "run_state.json", run_state_text(run))
     written.append(("run-state", folder / "run_state.json"))
     paths += record_files(warehouse, run_id, run["simulated"], written)
     remove_stale(warehouse, folder, paths)
     return paths
 
 
-def _run_state(run: dict[str, Any]) -> str:
+def run_state_text(run: dict[str, Any]) -> str:
+    """``run_state.json`` of a run: its input, and how far it is."""
     options = json.loads(run["options"])
     finished = run["state"] == "finished"
     state = {
@@ -62,8 +74,8 @@ def _run_state(run: dict[str, Any]) -> str:
         "input_path": options.get("input", ""),
         "created_at": _iso(run["started_at"]),
         "last_modified": _iso(run["ended_at"] or run["started_at"]),
-        "configured": finished,
-        "optimized": finished and run["kind"] != "bench",
+        "configured": finished or run["kind"] == "tune",
+        "optimized": finished and run["kind"] not in ("bench", "configure"),
         "run_id": run["run_id"],
         "simulated": run["simulated"],
     }

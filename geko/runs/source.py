@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from geko.warehouse import Warehouse
 
 
+_GENERATOR_KEY = re.compile(r"^(?:- )?\s*(?:TRANSA|DataType|SIZE_OPTION|GemmProblems)\s*:")
+_OTHER_OPTION = re.compile(r"^(?:- )?\s*SIZE_OPTION\s*:\s*['\"]?[12]\b", re.MULTILINE)
+_ARCH_KEY = re.compile(r"^(?:- )?\s*ARCH\s*:", re.MULTILINE)
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedWorkload:
     """A workload that a run can stand on.
@@ -54,6 +59,8 @@ def load_source(warehouse: Warehouse, source: Source, arch: str | None = None) -
         InputError: a file can't be read as a workload, or holds no usable GEMM.
         UsageError: the named workload doesn't exist.
     """
+    if source.kind == "list" and (made := _generated_sizes(warehouse, source.paths[0], arch)) is not None:
+        return made
     if source.kind == "workload":
         name, first = str(source.name), None
         stem = re.sub(r"[^\w.@+-]+", "_", name).lstrip(".") or "workload"
@@ -61,16 +68,65 @@ def load_source(warehouse: Warehouse, source: Source, arch: str | None = None) -
         name, stem, first = _load_inline(warehouse, source.words, arch), "synthetic_workload", None
     else:
         name, stem, first = _load_files(warehouse, source)
-    workload_id = content_id("workload", name)
-    row = warehouse.query("run/workload_digest", workload_id=workload_id).to_pylist()[0]
-    if not row["n_problems"]:
+    workload = known_workload(warehouse, content_id("workload", name), name, stem, first)
+    if not workload.n_problems:
         if source.kind == "workload":
             known = ", ".join(warehouse.query("run/workload_names")["name"].to_pylist()) or "none"
             raise UsageError(f"there is no workload {name!r} in {warehouse.path}; known: {known}")
         raise InputError("no GEMM was found in it", path=first or name)
+    return workload
+
+
+def known_workload(
+    warehouse: Warehouse, workload_id: str, name: str, stem: str, input_path: Path | None
+) -> LoadedWorkload:
+    """A workload of the warehouse; one that isn't there has no problems.
+
+    Args:
+        warehouse: where it is.
+        workload_id: row of table ``workload``.
+        name: its name.
+        stem: name for files that are made from it.
+        input_path: the file it came from.
+    """
+    row = warehouse.query("run/workload_digest", workload_id=workload_id).to_pylist()[0]
     return LoadedWorkload(
-        workload_id, name, stem, row["digest"], row["n_problems"], row["n_calls"], first, row["input_sha256"]
+        workload_id,
+        name,
+        stem,
+        row["digest"],
+        row["n_problems"],
+        row["n_calls"],
+        input_path,
+        row["input_sha256"],
     )
+
+
+def is_generator_file(path: Path) -> bool:
+    """Whether a list file is a YAML of the config generator (mappings), no list of tuples."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    return any(_GENERATOR_KEY.match(line) for line in lines)
+
+
+def names_arch(path: Path) -> bool:
+    """Whether a generator file names the architecture that it is for."""
+    return _ARCH_KEY.search(path.read_text(encoding="utf-8", errors="replace")) is not None
+
+
+def _generated_sizes(warehouse: Warehouse, path: Path, arch: str | None) -> LoadedWorkload | None:
+    """The workload of a generator file whose sizes are a grid or come from a log; None for a plain list."""
+    if not is_generator_file(path) or not _OTHER_OPTION.search(
+        path.read_text(encoding="utf-8", errors="replace")
+    ):
+        return None
+    from geko.config_generator.load_input_config import load_requests
+    from geko.runs.tune_requests import generator_workload
+
+    # Where the file names no architecture, the grid is that of the one that is imitated or asked for.
+    return generator_workload(warehouse, path, load_requests(path, arch=None if names_arch(path) else arch))
 
 
 def _load_inline(warehouse: Warehouse, words: tuple[str, ...], arch: str | None) -> str:

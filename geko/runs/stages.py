@@ -80,6 +80,7 @@ class Stages:
         abort_after: failures in a row that end the run; 0 for never.
         verbose: 0 shows no progress.
         stop_requested: asked between polls.
+        on_poll: called between polls.
     """
 
     warehouse: Warehouse
@@ -90,6 +91,8 @@ class Stages:
     verbose: int
     stop_requested: Callable[[], None]
     n_scheduled: int = 0
+    _named: set[str] = field(default_factory=set)
+    on_poll: Callable[[], None] | None = None
 
     def run(self, stage: str, kind: str, plan: str, params: Mapping[str, Any]) -> int:
         """Enqueue what a statement plans, and wait until it is done.
@@ -116,6 +119,7 @@ class Stages:
         asked = queue.enqueue(self.warehouse, self.run_id, jobs)
         self.n_scheduled += asked.n_new
         logger.info("%s: %d job(s), %d new, %d already done", stage, jobs.num_rows, asked.n_new, asked.n_done)
+        self._check_devices()
         progress = Progress(stage.capitalize(), self.verbose)
         while True:
             counts = self._counts(kind)
@@ -130,11 +134,15 @@ class Stages:
                 final=not left,
             )
             if not left:
-                return jobs.num_rows
+                return int(jobs.num_rows)
             self.pool.start()
             self.pool.require_alive()
             self._check_failures()
+            if not counts["leased"]:
+                self._check_devices()
             self.stop_requested()
+            if self.on_poll is not None:
+                self.on_poll()
             time.sleep(_POLL_S)
 
     def _counts(self, kind: str) -> dict[str, Any]:
@@ -148,6 +156,21 @@ class Stages:
             counts[state] += row["n_jobs"]
             counts["cost_left_s"] += row["cost_left_s"]
         return counts
+
+    def _check_devices(self) -> None:
+        """Name the devices that get no work, once; none left is an error, as the jobs would wait for ever."""
+        found = queue.usable_devices(self.warehouse, [slot.device_id for slot in self.pool.slots])
+        if not found.n_usable:
+            raise RunFailedError(
+                f"no device is left: {'; '.join(found.taken_out)}; see what is wrong (rocm-smi, dmesg, "
+                "`geko jobs list`), then run the same command again to go on"
+            )
+        for text in found.taken_out:
+            if text not in self._named:
+                self._named.add(text)
+                logger.warning(
+                    "%s; it gets no work until `geko jobs retry --run %s`", text, self.run_id[:8]
+                )
 
     def _check_failures(self) -> None:
         if not self.abort_after:

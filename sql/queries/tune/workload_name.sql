@@ -1,0 +1,1 @@
+SELECT name FROM workload WHERE workload_id = $workload_id::UUID;
