@@ -3,8 +3,8 @@
     python -m geko.runners.main --db FILE --device N [--device-id ID] [--kinds baseline,screen] [--parent PID]
 
 SIGTERM and SIGINT end it within seconds: the program it runs is killed, its leases go back. When its
-parent is gone it finishes what it runs, delivers that, and ends. Exit status 3: its program is missing, so
-that a restart is of no use.
+parent is gone it finishes what it runs, delivers that, and ends. Exit status 3: its program is missing; 4: its
+jobs failed one after another; a restart is of no use in both cases.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import signal
 import sys
 import threading
@@ -25,18 +26,32 @@ from geko.errors import GekoError, Interrupted, WarehouseBusyError, WarehouseErr
 from geko.log import logger, setup_logging
 from geko.runners.base import JobSpec, RunContext, Runner, answer
 from geko.runners.gpu_lock import GpuLock, physical_ordinal
-from geko.warehouse.queue import Claim, JobResult, claim, complete, end_runner, heartbeat, release
+from geko.warehouse.queue import (
+    Claim,
+    JobResult,
+    claim,
+    complete,
+    end_runner,
+    heartbeat,
+    release,
+    store_files,
+)
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from geko.warehouse import Warehouse
 
 EXIT_TOOL_MISSING = 3
+#: Its jobs failed one after another: the device is at fault, and a restart is of no use.
+EXIT_GAVE_UP = 4
 HEARTBEAT_S = 5.0
 #: Seconds of delivering before results are given up, while nobody answers.
 DELIVER_S = 120.0
 #: Seconds that a runner without a parent may go on with what it runs.
 ORPHAN_S = 30.0
 _IDLE_S = (0.02, 0.5)
+_SELF_LOCKING = frozenset({"tune"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,7 @@ class Options:
         workdir: folder for input files and spooled output.
         stall_s: seconds without output that count as a hang.
         once: end when there is nothing to claim, instead of waiting for more.
+        cpu_threads: processors that its programs may use for building; None for all.
     """
 
     db: Path
@@ -69,6 +85,7 @@ class Options:
     workdir: Path = field(default_factory=Path.cwd)
     stall_s: float | None = 300.0
     once: bool = False
+    cpu_threads: int | None = None
 
 
 def runner_for(harness: str) -> Runner | None:
@@ -77,6 +94,10 @@ def runner_for(harness: str) -> Runner | None:
         from geko.runners.hipblaslt_bench import HipblasltBenchRunner
 
         return HipblasltBenchRunner()
+    if harness == "tensilelite":
+        from geko.runners.tensilelite import TensileliteRunner
+
+        return TensileliteRunner()
     return None
 
 
@@ -117,6 +138,9 @@ class RunnerProcess:
             stall_s=options.stall_s,
             abandoned=self._all_lost,
             die_with_parent=threading.current_thread() is threading.main_thread(),
+            slot=_slot_of(options.name),
+            cpu_threads=options.cpu_threads,
+            progress=self._report,
         )
 
     def run(self) -> int:
@@ -147,7 +171,7 @@ class RunnerProcess:
 
     def _once(self) -> tuple[int, int]:
         """Claim, run and deliver once: number of claims, and an exit status if the process must end."""
-        if self._gpu is not None:
+        if self._gpu is not None and not self._shares_gpu_always():
             self._gpu.acquire(self.stop)
             self.context.inherit_fds = () if self._gpu.fd is None else (self._gpu.fd,)
         claims = self._claim()
@@ -167,7 +191,23 @@ class RunnerProcess:
                     logger.error("%s", lacking.message)
         finally:
             self._release_rest()
+        if self.context.give_up is not None:
+            logger.error("runner %s gives up: %s", self.options.name, self.context.give_up)
+            return len(claims), EXIT_GAVE_UP
         return len(claims), EXIT_TOOL_MISSING if missing else 0
+
+    def _shares_gpu_always(self) -> bool:
+        """It claims nothing but jobs whose programs lock the GPU themselves."""
+        return self.options.kinds is not None and set(self.options.kinds) <= _SELF_LOCKING
+
+    def _report(self, rows: pa.Table) -> None:
+        """Store how far a job is; not being able to costs nothing but the news."""
+        from geko.warehouse.steps import Append
+
+        try:
+            self.warehouse.apply(Append("tuning_progress", rows))
+        except GekoError as error:
+            logger.debug("progress is not stored: %s", error)
 
     def _claim(self) -> list[Claim]:
         options = self.options
@@ -181,6 +221,9 @@ class RunnerProcess:
         if runner is None:
             why = f"this version of GEKO has no runner for {harness!r}"
             return [answer(item, self.context, "unsupported", why) for item in claims]
+        if getattr(runner, "shares_gpu", False):
+            self._give_gpu_back()
+            self.context.inherit_fds = ()
         try:
             return runner.run(claims, self.context)
         except Exception as error:  # a fault of ours must not cost the other jobs their device
@@ -196,6 +239,7 @@ class RunnerProcess:
         while True:
             try:
                 self.context.solutions.store(self.warehouse)
+                store_files(self.warehouse, results)
                 answers = complete(self.warehouse, results)
                 break
             except WarehouseError as error:
@@ -269,6 +313,12 @@ class RunnerProcess:
                 self._valid -= set(tokens) - set(valid)
 
 
+def _slot_of(name: str) -> int:
+    """Number of a runner among those of its device, which stands in its name: ``host:0.2:pid``."""
+    match = re.search(r":\d+\.(\d+):\d+$", name)
+    return int(match[1]) if match else 0
+
+
 def _by_harness(claims: Sequence[Claim]) -> list[tuple[str, list[Claim]]]:
     groups: dict[str, list[Claim]] = {}
     for item in claims:
@@ -296,6 +346,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> tuple[Options, int]
     add("--workdir", type=Path, help="folder for input files and spooled output")
     add("--stall", type=float, default=300.0, help="seconds without output that count as a hang, 0 for never")
     add("--once", action="store_true", help="end when there is nothing to claim")
+    add("--cpu-threads", type=int, help="processors that its programs may use for building; all otherwise")
     add("-v", "--verbose", type=int, default=1, help="0, 1 or 2")
     given = parser.parse_args(arguments)
     import socket
@@ -315,6 +366,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> tuple[Options, int]
         workdir=given.workdir or Path(tempfile.gettempdir()) / f"geko-runner-{os.getpid()}",
         stall_s=given.stall or None,
         once=given.once,
+        cpu_threads=given.cpu_threads,
     )
     return options, given.verbose
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from geko.errors import ToolError
 from geko.log import logger
-from geko.runners.main import EXIT_TOOL_MISSING
+from geko.runners.main import EXIT_GAVE_UP, EXIT_TOOL_MISSING
 
 _TICK_S = 0.2
 _BACKOFF_S = (0.5, 30.0)
@@ -161,6 +161,7 @@ class RunnerPool:
             "--device-id", slot.device_id, "--name", name, "--parent", str(os.getpid()),
             "--limit", str(self.limit), "--max-cost", str(self.max_cost_s), "--stall", str(self.stall_s or 0),
             "--verbose", str(self.verbose), "--workdir", str(self.workdir),
+            "--cpu-threads", str(max(1, (os.cpu_count() or 1) // max(1, len(self.slots)))),
         ]  # fmt: skip
         if self.kinds is not None:
             words += ["--kinds", ",".join(self.kinds)]
@@ -210,6 +211,10 @@ class RunnerPool:
             logger.error("runner of %s", worker.ended)
             return
         worker.crashes = 1 if now - worker.started > _HEALTHY_S else worker.crashes + 1
+        if code == EXIT_GAVE_UP:
+            worker.ended = f"device {worker.slot.ordinal}: {last}"
+            logger.error("given up: %s", worker.ended)
+            return
         how = f"signal {-code}" if code < 0 else f"exit status {code}"
         if worker.crashes > self.max_crashes:
             worker.ended = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from geko.domain.identity import content_id
 from geko.domain.kernel_name import parse_name
@@ -74,6 +75,7 @@ class SolutionBook:
         self._names: dict[tuple[str, str, str], None] = {}
         self._stored_rows: set[str] = set()
         self._stored_names: set[tuple[str, str, str]] = set()
+        self._more: list[tuple[pa.Table, pa.Table]] = []
 
     def id_of(
         self, solution_name: str | None, kernel_name: str | None, library_id: str | None, index: int | None
@@ -121,13 +123,30 @@ class SolutionBook:
                 self._names[solution_id, kind, text] = None
         return solution_id
 
+    def add(self, solutions: pa.Table, names: pa.Table) -> None:
+        """Take in many solutions at once.
+
+        Args:
+            solutions: rows of table ``solution``, as ingest makes them of names.
+            names: rows of table ``solution_name``.
+        """
+        columns = {field.name: _column(solutions, field) for field in _SOLUTION}
+        texts = {field.name: _column(names, field) for field in _NAME}
+        self._more.append((pa.table(columns, schema=_SOLUTION), pa.table(texts, schema=_NAME)))
+
     def unstored(self) -> tuple[pa.Table, pa.Table]:
         """Rows of the tables ``solution`` and ``solution_name`` that were not stored yet."""
         rows = [row for key, row in self._rows.items() if key not in self._stored_rows]
         names = [key for key in self._names if key not in self._stored_names]
-        return (
+        single = (
             pa.Table.from_pylist(rows, schema=_SOLUTION),
             pa.Table.from_pylist([dict(zip(_NAME.names, key, strict=True)) for key in names], schema=_NAME),
+        )
+        if not self._more:
+            return single
+        parts = [single, *self._more]
+        return _distinct(pa.concat_tables([p[0] for p in parts]), ["solution_id"]), _distinct(
+            pa.concat_tables([p[1] for p in parts]), _NAME.names
         )
 
     def store(self, warehouse: Warehouse) -> None:
@@ -144,6 +163,20 @@ class SolutionBook:
         )
         self._stored_rows.update(self._rows)
         self._stored_names.update(self._names)
+        self._more.clear()
+
+
+def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
+    if field.name not in table.column_names:
+        return pa.nulls(table.num_rows, field.type)
+    return table[field.name].cast(field.type)
+
+
+def _distinct(table: pa.Table, key: list[str]) -> pa.Table:
+    """The first row of each key, in order."""
+    numbered = table.append_column("_at", pa.array(range(table.num_rows), pa.int64()))
+    first = numbered.group_by(key).aggregate([("_at", "min")])["_at_min"]
+    return table.take(first.take(pc.sort_indices(first)))
 
 
 def _any_positive(hot: dict[str, Any], *names: str) -> bool | None:

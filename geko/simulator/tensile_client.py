@@ -230,7 +230,7 @@ class _Row:
         warm, timing = client.measure(kernel, args, self.draw, "warm-up")
         client.sleep(warm * slow * args["cold_iters"])
         if client.skip_ratio and warm * slow * client.skip_ratio > self._best:
-            self._line(at, kernel, total, "", 0.0, None)
+            _emit(f"{self._place(at, total)},Solution Skipped (slow or doing restoration): {kernel.name}\n")
             self._take(_SKIPPED, 0.0)
             return
         self._best = min(self._best, warm * slow)

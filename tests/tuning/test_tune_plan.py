@@ -18,7 +18,7 @@ from geko.warehouse.scratch import Scratch
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLAN = {
     "environment_id": content_id("test", "env"), "max_attempts": 2, "timeout_s": 600.0, "root": "/r", "build_dir": None,
-    "stall_timeout_s": 300.0, "abort_after": 8,
+    "tuning_dir": None, "stall_timeout_s": 300.0, "abort_after": 8,
 }  # fmt: skip
 
 
@@ -107,8 +107,8 @@ def test_one_job_a_config_and_the_most_expensive_gemm_first(scratch: Scratch) ->
     spec = json.loads(jobs[0]["spec"])
     assert spec == {
         "harness": "tensilelite", "config_id": second, "name": "BBS_TN_1", "backend": "tensile", "arch": "gfx942",
-        "root": "/r", "yaml": "# BBS_TN_1", "problem_ids": [large, small], "build_dir": None, "stall_timeout_s": 300.0,
-        "abort_after": 8,
+        "root": "/r", "yaml": "# BBS_TN_1", "problem_ids": [large, small], "sizes": [[128, 64, 1, 64], [64, 64, 1, 64]],
+        "build_dir": None, "tuning_dir": None, "stall_timeout_s": 300.0, "abort_after": 8,
     }  # fmt: skip
     assert jobs[0]["priority"] == pytest.approx(1.0) and jobs[1]["priority"] == pytest.approx(0.1)
     assert len({job["job_id"] for job in jobs}) == 2

@@ -1,0 +1,282 @@
+"""The tensilelite runner: one tuning config per job, with Tensile's grid or Ductile's genetic algorithm.
+
+Command: ``Tensile CONFIG BUILD --prebuilt-client … --client-lock … --global-parameters Device=N …`` of tensilelite
+4.33 and 5.0. Tensile builds kernels on the processor for most of the time and takes the GPU only while its client
+runs: the lock that it takes then is the one of :mod:`geko.runners.gpu_lock`, so that several tuning jobs and
+benchmarks share a GPU without disturbing each other's times.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from geko.domain.arch import get_arch
+from geko.errors import GekoError, InputError, Interrupted, MissingFileError
+from geko.hipblaslt import HipblasltRoot
+from geko.log import logger
+from geko.runners.base import RunContext, answer
+from geko.runners.gpu_lock import GpuLock, physical_ordinal
+from geko.runners.hipblaslt_bench import usable_root
+from geko.runners.process import ProcessResult, cap_output, last_line, run_process
+from geko.runners.tensilelite_client import build_tensilelite_client, default_build_dir
+from geko.runners.tensilelite_progress import Follower
+from geko.runners.tensilelite_reading import TuneReading, read_outputs
+from geko.runners.tensilelite_spec import RUNNING, BuildFolder, TuneSpec
+from geko.warehouse.queue import Claim, JobResult
+
+HARNESS = "tensilelite"
+KINDS = ("tune",)
+TENSILE = "Tensile"
+#: Seconds without output after which a tuning job is taken to hang, unless the job says otherwise.
+STALL_S = 900.0
+#: Seconds that finishing a measured job (library logic alone) may take.
+_FINISH_S = 1800.0
+# Nothing of the config can be built, or no kernel is right: asking again gives the same.
+_NOTHING = re.compile(
+    r"resulted in 0 valid solutions|results? 0 valid soul?u?tion|no individual passes|smaller than the population"
+)
+_BAD = frozenset({"crash", "hang", "memory_fault", "timeout", "lost", "parse_error"})
+FILES = pa.schema([("path", pa.string()), ("content", pa.string())])
+
+
+@dataclass(slots=True)
+class TensileliteRunner:
+    """Runs tuning jobs.
+
+    Attributes:
+        shares_gpu: Tensile locks the GPU itself, for as long as it needs it.
+    """
+
+    harness: str = HARNESS
+    kinds: tuple[str, ...] = KINDS
+    shares_gpu: bool = True
+    _in_a_row: int = field(default=0, init=False)
+
+    def run(self, claims: Sequence[Claim], context: RunContext) -> list[JobResult]:
+        """Run claims one after another; see :class:`geko.runners.base.Runner`."""
+        results = []
+        for claim in claims:
+            result = self._one(claim, context)
+            results.append(result)
+            self._count(claim, result, context)
+        return results
+
+    def _one(self, claim: Claim, context: RunContext) -> JobResult:
+        if claim.kind not in self.kinds:
+            return answer(claim, context, "unsupported", f"{HARNESS} runs no jobs of kind {claim.kind!r}")
+        try:
+            spec = TuneSpec.parse(claim.spec)
+        except InputError as error:
+            return answer(claim, context, "unsupported", str(error))
+        if context.stop.is_set() or context.give_up is not None:
+            return answer(claim, context, "released", "not started")
+        try:
+            return _Job(claim, spec, context).execute()
+        except Interrupted as error:
+            return answer(claim, context, "released", str(error))
+        except GekoError as error:
+            return answer(claim, context, "tool_missing", str(error))
+
+    def _count(self, claim: Claim, result: JobResult, context: RunContext) -> None:
+        """Give up after so many failures with no success between them: the device, not the jobs, is at fault then."""
+        if result.outcome not in _BAD:
+            self._in_a_row = 0 if result.outcome != "released" else self._in_a_row
+            return
+        self._in_a_row += 1
+        most = TuneSpec.parse(claim.spec).abort_after
+        if most and self._in_a_row >= most:
+            context.give_up = f"{self._in_a_row} tuning jobs in a row failed, the last: {result.message}"
+
+
+class _Job:
+    """One attempt of one job."""
+
+    def __init__(self, claim: Claim, spec: TuneSpec, context: RunContext) -> None:
+        self.claim, self.spec, self.context = claim, spec, context
+        self.root = usable_root(spec.root, context)
+        self.program = self.root.tensile_program(TENSILE)
+        if not self.program.is_file():
+            raise MissingFileError(
+                "this hipBLASLt checkout has no tensilelite to tune with", path=self.program
+            )
+        self.folder = BuildFolder.of(spec, claim.job_id, context.env)
+
+    def execute(self) -> JobResult:
+        """Run Tensile, and read what it left."""
+        with self.folder.locked(self.context.stop) as lock:
+            begin = self.folder.prepare()
+            follower = Follower(
+                self.claim, self.folder.log, self.folder.path, self.context.clock, self.context.progress, begin,
+                endless=self.spec.backend == "ductile",
+            )  # fmt: skip
+            result = None
+            if not self.folder.logic:
+                client = self._client(follower)
+                result = self._run(client, follower, lock)
+                if (
+                    result.outcome not in ("ok", "released")
+                    and self.folder.has_results
+                    and not self.folder.logic
+                ):
+                    # The kernels were measured, and that is what took hours: only the last step is done again.
+                    logger.warning("%s: %s; finishing from its result tables", self.spec.name, result.message)
+                    finished = self._run(client, follower, lock, finishing=True)
+                    if finished.outcome == "released":
+                        result = finished
+            if result is not None and result.outcome == "released":
+                return answer(self.claim, self.context, "released", result.message)
+            follower.read()
+            follower.phase = "done"
+            follower.tell()
+            return self._answer(result, begin)
+
+    def _client(self, follower: Follower) -> Path:
+        follower.phase = "client"
+        follower.tell()
+        target = get_arch(self.spec.arch).logic_architecture
+        folder = self.spec.build_dir or default_build_dir(self.root.path, target, self.context.env)
+        return build_tensilelite_client(
+            self.root.path, folder, target, env=self._env(), stop=self.context.stop,
+            die_with_parent=self.context.die_with_parent,
+        )  # fmt: skip
+
+    def _run(self, client: Path, follower: Follower, lock: int, *, finishing: bool = False) -> ProcessResult:
+        context, spec = self.context, self.spec
+        follower.phase = "analysis" if finishing else "start"
+        running = self.folder.path / RUNNING
+        running.write_text(f"device={context.ordinal}\nslot={context.slot}\n", encoding="utf-8")
+        own = spec.stall_timeout_s
+        stall = (context.tune_stall_s or STALL_S) if own is None else own
+        added = tensile_env(self.root, spec, context.env)
+        try:
+            return run_process(
+                self._command(client),
+                env=self._env() | added,
+                shown_env=added,
+                cwd=self.folder.path,
+                log=self.folder.log,
+                tick=follower,
+                timeout_s=_FINISH_S if finishing else self.claim.timeout_s,
+                stall_s=stall or None,
+                grace_s=context.grace_s,
+                stop=context.stop,
+                should_stop=context.abandoned,
+                pass_fds=(*context.inherit_fds, lock),
+                die_with_parent=context.die_with_parent,
+            )
+        finally:
+            running.unlink(missing_ok=True)
+
+    def _env(self) -> dict[str, str]:
+        return dict(self.context.env)
+
+    def _command(self, client: Path) -> list[str | Path]:
+        # Options of this kind win over the config: the text itself stays as it is.
+        settings = {"Device": self.context.ordinal, "ExitOnFails": 0}
+        if self.context.cpu_threads:
+            settings["CpuThreads"] = self.context.cpu_threads
+        return [
+            self.program, self.folder.config, self.folder.path, "--prebuilt-client", client,
+            "--client-lock", self._gpu_lock(), "--global-parameters",
+            *(f"{name}={value}" for name, value in settings.items()),
+        ]  # fmt: skip
+
+    def _gpu_lock(self) -> Path:
+        if self.context.simulated:
+            return self.folder.path.with_name(f"gpulock_{self.context.ordinal}")
+        return GpuLock(physical_ordinal(self.context.ordinal, self.context.env)).path
+
+    def _answer(self, result: ProcessResult | None, begin: int) -> JobResult:
+        text = _text_from(self.folder.log, begin)
+        reading = read_outputs(text, self.folder.tables, self.spec)
+        if reading.solutions is not None and reading.names is not None:
+            self.context.solutions.add(reading.solutions, reading.names)
+        outcome, message = self._verdict(result, reading, text)
+        self.folder.reported()
+        return answer(
+            self.claim, self.context, outcome, message,
+            command=None if result is None else result.command,
+            exit_code=None if result is None else result.exit_code,
+            started_at=None if result is None else result.started_at,
+            output=cap_output(text), measurements=reading.measurements, validations=reading.validations,
+            files=self._files(),
+        )  # fmt: skip
+
+    def _verdict(
+        self, result: ProcessResult | None, reading: TuneReading, text: str
+    ) -> tuple[str, str | None]:
+        notes = list(reading.notes)
+        failed = reading.counts.get("verify_failed", 0)
+        if failed:
+            notes.insert(0, f"{failed} of {sum(reading.counts.values())} results failed their check")
+        if self.folder.logic:
+            if result is not None and result.outcome != "ok":
+                notes.insert(0, f"Tensile ended badly ({result.message}), but its results are complete")
+            return "ok", "; ".join(notes) or None
+        if result is None or result.outcome == "ok":
+            why = "Tensile ended well, but left no library logic"
+            return "parse_error", "; ".join([f"{why}: {last_line(text)}", *notes])
+        outcome = result.outcome
+        if outcome == "crash" and _NOTHING.search(text[-20000:]):
+            outcome = "no_solution"
+        kept = f"{reading.n_timed} timed kernels are kept" if reading.n_timed else "no kernel was timed"
+        return outcome, "; ".join([result.message or outcome, kept, *notes])
+
+    def _files(self) -> pa.Table | None:
+        """Library logic and the table of generations: ``path`` relative to the build folder, and ``content``."""
+        paths = [*self.folder.logic, *sorted(self.folder.path.glob("*-optimization.log"))]
+        rows = [
+            {
+                "path": path.relative_to(self.folder.path).as_posix(),
+                "content": path.read_text(encoding="utf-8", errors="replace"),
+            }
+            for path in paths
+        ]
+        return pa.Table.from_pylist(rows, schema=FILES) if rows else None
+
+
+def tensile_env(root: HipblasltRoot, spec: TuneSpec, env: Mapping[str, str]) -> dict[str, str]:
+    """Variables for Tensile on top of the inherited ones: where its packages are, and what the chip needs.
+
+    The compiled package ``rocisa`` lies in the build tree, whose place differs between builds.
+    """
+    places = [root.path / "tensilelite"]
+    for base in ("build/release", "build", "build_tmp"):
+        found = root.path / base / "tensilelite/rocisa"
+        places += [path for path in (found, found / "lib") if path.is_dir()]
+    parts = [*map(str, places), env.get("PYTHONPATH", "")]
+    added = {"PYTHONPATH": os.pathsep.join(part for part in parts if part), **dict(get_arch(spec.arch).env)}
+    if root.is_simulated:
+        # The draw of the noise belongs to the config: who runs it when doesn't matter.
+        added["GEKO_SIM_NONCE"] = spec.config_id
+    return added
+
+
+def _text_from(path: Path, begin: int) -> str:
+    try:
+        with path.open("rb") as handle:
+            handle.seek(begin)
+            data = handle.read()
+    except OSError:
+        return ""
+    return data.decode("utf-8", "replace").replace("\x00", "\ufffd").replace("\r\n", "\n")
+
+
+def progress_of(row: Mapping[str, Any]) -> str:
+    """One line about a row of table ``tuning_progress``, for people."""
+    parts = [str(row["phase"])]
+    if row.get("generation") is not None:
+        parts.append(f"generation {row['generation']}")
+    if row.get("n_done") is not None:
+        total = f" of {row['n_total']}" if row.get("n_total") is not None else ""
+        parts.append(f"{row['n_done']}{total} kernels")
+    if row.get("best_gflops") is not None:
+        parts.append(f"best {row['best_gflops'] / 1000:.1f} TFLOP/s")
+    return ", ".join(parts)
