@@ -76,6 +76,7 @@ class JobResult:
         message, command, exit_code: for people.
         started_at: UTC; output: all that the program printed, kept once by content.
         measurements, validations: rows with columns of these tables, less those that follow from the job.
+        files: what a tuning job left, ``path`` and ``content``; see `store_files`.
     """
 
     job_id: str
@@ -91,6 +92,7 @@ class JobResult:
     output: str | None = None
     measurements: pa.Table | None = None
     validations: pa.Table | None = None
+    files: pa.Table | None = None
 
 
 def enqueue(wh: Warehouse, run_id: str, jobs: pa.Table) -> EnqueueResult:
@@ -183,6 +185,24 @@ def complete(wh: Warehouse, results: Iterable[JobResult]) -> list[Answer]:
     """
     answers: list[Answer] = wh.queue_operation("complete", _results_payload(list(results)))
     return answers
+
+
+def store_files(wh: Warehouse, results: Iterable[JobResult]) -> None:
+    """Store the files of results, before the results themselves: they count once their attempt does."""
+    parts = [
+        result.files.append_column(
+            "job_id", pa.array([result.job_id] * result.files.num_rows, pa.string())
+        ).append_column("attempt", pa.array([result.attempt] * result.files.num_rows, pa.int32()))
+        for result in results
+        if result.files is not None and result.files.num_rows
+    ]
+    if parts:
+        left = {"left_files": pa.concat_tables(parts)}
+        wh.apply(
+            Statement("runners/forget_tuning_outputs", inputs=left),
+            Statement("runners/add_tuning_outputs", inputs=left),
+            repeatable=True,
+        )
 
 
 def complete_and_claim(
