@@ -112,8 +112,9 @@ def _run(words: list[str]) -> int:
 
 
 def _say(text: str, status: int) -> int:
-    line = " ".join(text.split("\n")) if status == EXIT_USAGE else text
-    sys.stderr.write(f"geko: error: {line}\n")
+    # DuckDB shows a mistake over several lines, with a caret below it.
+    lines = [line.strip() for line in text.splitlines() if line.strip(" ^")]
+    sys.stderr.write(f"geko: error: {' '.join(lines)}\n")
     return status
 
 

@@ -39,5 +39,5 @@ def sentence(error: Exception) -> str | None:
 
 def meant(word: str, known: Iterable[str]) -> str:
     """``": did you mean X?"``, or nothing where no known word is near."""
-    near = difflib.get_close_matches(word, list(known), n=2, cutoff=0.6)
+    near = difflib.get_close_matches(word, list(known), n=2, cutoff=0.65)
     return f": did you mean {' or '.join(near)}?" if near else ""
