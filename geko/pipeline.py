@@ -12,7 +12,7 @@ import signal
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geko.domain.identity import canonical_json, content_id
-from geko.errors import GekoError, Interrupted, RunFailedError, UsageError
+from geko.errors import GekoError, InputError, Interrupted, RunFailedError, UsageError
 from geko.log import logger
 from geko.runs import protocols
 from geko.runs.options import RunOptions, Source
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from geko.domain.protocol import Protocol
+    from geko.library.model import LibraryCollection
     from geko.runs.setup import Ground, Library
     from geko.runs.stages import Stages
     from geko.warehouse import Warehouse
@@ -113,6 +114,7 @@ class Run:
     anchor: Path | None
     verbose: int
     workdir: Path = field(init=False)
+    _stop_requested: Callable[[], None] | None = field(init=False, default=None)
 
     def execute(self) -> RunResult:
         from geko.warehouse import Warehouse
@@ -139,8 +141,10 @@ class Run:
 
         ground = prepare_ground(warehouse, self.options, self.workdir, self.anchor)
         run_id = self._start(warehouse, workload, ground)
+        self._retry_failed(warehouse, run_id)
         try:
             with stop_signals() as stop_requested:
+                self._stop_requested = stop_requested
                 stages = self._stages(warehouse, run_id, ground, stop_requested)
                 try:
                     return self._stages_of_kind(warehouse, run_id, workload, ground, stages)
@@ -166,23 +170,30 @@ class Run:
             )
 
     def _start(self, warehouse: Warehouse, workload: LoadedWorkload, ground: Ground) -> str:
+        return self._put_run(warehouse, workload, ground, self.options.kept_in_run(self.kind), "baseline")
+
+    def _put_run(
+        self,
+        warehouse: Warehouse,
+        workload: LoadedWorkload,
+        ground: Ground | None,
+        kept: dict[str, Any],
+        stage: str,
+        run_id: str | None = None,
+    ) -> str:
+        """Make the run's row, or start it again; returns its id, which follows from what it is of."""
         from geko.warehouse import Statement
 
-        kept = self.options.kept_in_run(self.kind)
-        run_id = content_id(
-            "run",
-            {
-                "kind": self.kind, "workload": workload.digest, "environment": ground.environment_id,
-                "library": ground.reference.library_id, "options": canonical_json(kept),
-            },
-        )  # fmt: skip
+        run_id = run_id or self._run_id(workload, ground, kept)
+        simulated = self.options.simulate is not None if ground is None else ground.simulated
         warehouse.apply(
             Statement(
                 "run/put_run",
                 {
-                    "run_id": run_id, "kind": self.kind, "label": workload.stem, "stage": "baseline",
-                    "simulated": ground.simulated, "workload_id": workload.workload_id,
-                    "environment_id": ground.environment_id, "library_id": ground.reference.library_id,
+                    "run_id": run_id, "kind": self.kind, "label": workload.stem, "stage": stage,
+                    "simulated": simulated, "workload_id": workload.workload_id,
+                    "environment_id": None if ground is None else ground.environment_id,
+                    "library_id": None if ground is None else ground.reference.library_id,
                     "options": canonical_json(
                         {
                             **kept, "input": str(workload.input_path or workload.name),
@@ -194,10 +205,29 @@ class Run:
             ),
             Statement("run/put_run_problems", {"run_id": run_id, "workload_id": workload.workload_id}),
         )  # fmt: skip
-        logger.info(
-            "run %s in %s (%s)", run_id[:8], warehouse.path, "simulated" if ground.simulated else "measured"
-        )
+        logger.info("run %s in %s (%s)", run_id[:8], warehouse.path, "simulated" if simulated else "measured")
         return run_id
+
+    def _run_id(self, workload: LoadedWorkload, ground: Ground | None, kept: dict[str, Any]) -> str:
+        return content_id(
+            "run",
+            {
+                "kind": self.kind, "workload": workload.digest,
+                "environment": None if ground is None else ground.environment_id,
+                "library": None if ground is None else ground.reference.library_id, "options": canonical_json(kept),
+            },
+        )  # fmt: skip
+
+    def _retry_failed(self, warehouse: Warehouse, run_id: str) -> None:
+        """A run that ended with an error goes on with what failed: the cause may be gone."""
+        from geko.warehouse import queue
+
+        error = warehouse.query("run/last_error", run_id=run_id)["error"][0].as_py()
+        if error is None or self.kind not in ("bench", "search"):
+            return
+        n_jobs = queue.retry(warehouse, run_id=run_id)
+        if n_jobs:
+            logger.info("%d job(s) that failed before are tried again", n_jobs)
 
     def _stages(self, warehouse: Warehouse, run_id: str, ground: Ground, stop_requested: Any) -> Stages:
         from geko.runners.pool import RunnerPool
@@ -240,6 +270,12 @@ class Run:
         self, warehouse: Warehouse, run_id: str, workload: LoadedWorkload, ground: Ground, stages: Stages
     ) -> RunResult:
         options = self.options
+        if ground.reference.match_table is None:
+            raise InputError(
+                "the library has no MatchTable.yaml beside it, so that its solutions could be timed but not exported; "
+                "build it with --custom-lib-src LOGIC_DIR",
+                path=ground.reference.libpath or "stock library",
+            )
         self._baseline(warehouse, ground, stages, protocols.baseline(options), "baseline", None)
         if options.max_workspace is not None:
             # Shapes without a solution: is it the limit?
@@ -266,21 +302,23 @@ class Run:
             confirm(warehouse, run_id, stages, plan, options, ground.reference, _CHUNK)
         tuned = self._build(warehouse, run_id, ground)
         if tuned is not None:
-            both = {
-                "tuned_library_id": tuned.library_id, "tuned_libpath": tuned.libpath,
-            }  # fmt: skip
-            compare = protocols.compare(options)
-            stages.run(
-                "compare", "compare", "plan_compare",
-                self._plan(warehouse, ground, compare) | both
-                | {"duration_s": options.compare_duration, "rounds": options.effective_rounds, "chunk": _CHUNK},
-            )  # fmt: skip
-            if options.verify:
-                plan = self._plan(warehouse, ground, protocols.verify(options)) | both
-                for unused in ("library_id", "libpath", "iters", "cold_iters"):
-                    del plan[unused]
-                stages.run("verify", "verify", "plan_verify", plan)
+            self._compare(warehouse, ground, stages, tuned)
         return self._finish(warehouse, run_id, ground, stages, "search", "export/uplift_table")
+
+    def _compare(self, warehouse: Warehouse, ground: Ground, stages: Stages, tuned: Library) -> None:
+        """Rounds of the reference and the tuned library, then a check of the tuned one's results."""
+        options = self.options
+        both = {"tuned_library_id": tuned.library_id, "tuned_libpath": tuned.libpath}
+        stages.run(
+            "compare", "compare", "plan_compare",
+            self._plan(warehouse, ground, protocols.compare(options)) | both
+            | {"duration_s": options.compare_duration, "rounds": options.effective_rounds, "chunk": _CHUNK},
+        )  # fmt: skip
+        if options.verify:
+            plan = self._plan(warehouse, ground, protocols.verify(options)) | both
+            for unused in ("library_id", "libpath", "iters", "cold_iters"):
+                del plan[unused]
+            stages.run("verify", "verify", "plan_verify", plan)
 
     def _plan(self, warehouse: Warehouse, ground: Ground, protocol: Protocol) -> dict[str, Any]:
         import pyarrow as pa
@@ -344,14 +382,20 @@ class Run:
     def _build(self, warehouse: Warehouse, run_id: str, ground: Ground) -> Library | None:
         """Build the library of all winners; None when there is no winner."""
         from geko.export.logic import extract_library
-        from geko.library.build import built, create
-        from geko.runs.setup import built_library_id, know_library
         from geko.warehouse import Statement
 
         warehouse.apply(Statement("run/set_stage", {"run_id": run_id, "stage": "build"}), repeatable=True)
         collection = extract_library(warehouse, run_id, ground.reference, kept_only=False)
-        if collection is None:
-            return None
+        return None if collection is None else self._built(warehouse, run_id, ground, collection)
+
+    def _built(
+        self, warehouse: Warehouse, run_id: str, ground: Ground, collection: LibraryCollection
+    ) -> Library:
+        """Write libraries to ``libs/`` and build them, unless ``tensile/`` is their build."""
+        from geko.library.build import built, create
+        from geko.runs.setup import built_library_id, know_library
+        from geko.warehouse import Statement
+
         libs = self.workdir / "libs"
         written = set(collection.dump(libs))
         # All of the folder is built, so nothing of an earlier run may stay in it.
@@ -361,9 +405,9 @@ class Run:
         known = warehouse.query("run/tuned_library", run_id=run_id)["library_id"][0].as_py()
         build = built(target, libs)
         if build is None or known is None or built_library_id(build.code_dir, build.match_table) != known:
-            build = create(ground.root.path, libs, target)
+            build = create(ground.root.path, libs, target, stop_requested=self._stop_requested)
         tuned = know_library(
-            warehouse, build.code_dir, build.match_table, ground.arch, "search", libs, str(build.code_dir)
+            warehouse, build.code_dir, build.match_table, ground.arch, self.kind, libs, str(build.code_dir)
         )
         warehouse.apply(
             Statement("run/set_tuned_library", {"run_id": run_id, "library_id": tuned.library_id}),
@@ -378,7 +422,7 @@ class Run:
         from geko.export.workdir import export_workdir
         from geko.warehouse import Statement
 
-        if self.kind == "search":
+        if self.kind != "bench":
             warehouse.apply(
                 Statement("run/clear_decision", {"run_id": run_id}),
                 Statement("run/decide", {"run_id": run_id, "now": warehouse.now()}),

@@ -38,12 +38,16 @@ class Part(StrEnum):
     progress = "progress"
     devices = "devices"
     verdicts = "verdicts"
+    worth = "worth"
+    contributions = "contributions"
 
 
 _PARTS = {
     Part.progress: "status/progress",
     Part.devices: "status/devices",
     Part.verdicts: "status/verdicts",
+    Part.worth: "status/worth",
+    Part.contributions: "status/contributions",
 }
 
 
@@ -57,13 +61,14 @@ def status(
     db: o.Db = None,
     form: o.Format = o.Form.table,
 ) -> None:
-    """What runs now (stage, done, failed, time left), on which devices, and how shapes were judged so far or last."""
+    """What runs now (stage, done, failed, time left), on which devices, and how shapes were judged so far or last,
+    and what that is worth."""
     with o.existing(db) as warehouse:
         asked = [part] if part else list(Part) if form is o.Form.table else [Part.progress]
         for at, name in enumerate(asked):
             if at:
                 typer.echo("")
-            now = {} if name is Part.verdicts else {"now": warehouse.now()}
+            now = {"now": warehouse.now()} if name in (Part.progress, Part.devices) else {}
             render(warehouse.query(_PARTS[name], **now), form)
 
 
@@ -107,7 +112,8 @@ def jobs_retry(
     ] = None,
     db: o.Db = None,
 ) -> None:
-    """Put failed, dead and cancelled jobs back into the queue, with three more attempts each."""
+    """Put failed, dead and cancelled jobs back into the queue, with three more attempts each. Devices that were taken out
+    after failures in a row get work again."""
     from geko.errors import UsageError
     from geko.export import resolve_run
     from geko.warehouse import queue

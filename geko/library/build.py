@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,12 +86,14 @@ class Build:
         architecture: what it was built for.
         match_table: MatchTable.yaml of this very build; None when the tool wrote none.
         code_dir: directory of the ``.dat`` and code object files, for HIPBLASLT_TENSILE_LIBPATH.
+        tool: the program that built it, where that is known.
     """
 
     path: Path
     architecture: str
     match_table: Path | None
     code_dir: Path
+    tool: Path | None = None
 
 
 def create(
@@ -101,6 +105,7 @@ def create(
     timeout: float | None = 7200.0,
     jobs: int | None = None,
     extra_args: Iterable[str] = (),
+    stop_requested: Callable[[], None] | None = None,
 ) -> Build:
     """Build a library (spec/upstream-core.md 7.9).
 
@@ -115,6 +120,7 @@ def create(
         timeout: seconds until the tool is ended; None waits for ever.
         jobs: processes of the tool; None leaves it to the tool.
         extra_args: further options of the tool.
+        stop_requested: asked some ten times a second; what it raises ends the tool.
 
     Returns:
         What was built. ``geko_build.json`` beside it says from what.
@@ -148,7 +154,7 @@ def create(
         "HIP",
     ]
     with tempfile.TemporaryDirectory(prefix=".build-", dir=out) as scratch:
-        _run(command, Path(scratch), timeout)
+        _run(command, Path(scratch), timeout, stop_requested)
         written = Path(scratch) / MATCH_TABLE
         match_table: Path | None = None
         if written.is_file():
@@ -166,16 +172,18 @@ def create(
         json.dumps({"content_sha256": content, "architecture": architecture, "command": command}, indent=1)
         + "\n",
     )
-    return Build(out, architecture, match_table, code_dirs[0])
+    return Build(out, architecture, match_table, code_dirs[0], tool)
 
 
-def _run(command: list[str], cwd: Path, timeout: float | None) -> None:
+def _run(
+    command: list[str], cwd: Path, timeout: float | None, stop_requested: Callable[[], None] | None
+) -> None:
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
         try:
-            code = process.wait(timeout)
+            code = _wait(process, timeout, stop_requested)
         except BaseException as error:
             # The tool starts compilers of its own: end them all.
             os.killpg(process.pid, signal.SIGKILL)
@@ -188,7 +196,24 @@ def _run(command: list[str], cwd: Path, timeout: float | None) -> None:
         if code != 0:
             output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL))
             tail = output.read().decode(errors="replace").strip()
-            raise ToolError(f"TensileCreateLibrary failed with exit code {code}:\n{tail}")
+            how = (
+                f"failed with exit code {code}" if code > 0 else f"was ended by {signal.Signals(-code).name}"
+            )
+            raise ToolError(f"TensileCreateLibrary {how}" + (f":\n{tail}" if tail else ", and printed nothing"))
+
+
+def _wait(
+    process: subprocess.Popen[bytes], timeout: float | None, stop_requested: Callable[[], None] | None
+) -> int:
+    limit = math.inf if timeout is None else time.monotonic() + timeout
+    while True:
+        try:
+            return process.wait(max(0.0, min(0.1, limit - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= limit:
+                raise
+        if stop_requested is not None:
+            stop_requested()
 
 
 def _code_dirs(output_dir: Path) -> list[Path]:
@@ -235,9 +260,16 @@ def built(output_dir: str | Path, lib_dir: str | Path) -> Build | None:
     out = Path(output_dir).resolve()
     if not is_built(out, lib_dir):
         return None
-    stamp: dict[str, str] = json.loads((out / STAMP).read_text())
+    stamp: dict[str, Any] = json.loads((out / STAMP).read_text())
     table = out / MATCH_TABLE
-    return Build(out, stamp["architecture"], table if table.is_file() else None, _code_dirs(out)[0])
+    command = stamp.get("command")
+    return Build(
+        out,
+        str(stamp["architecture"]),
+        table if table.is_file() else None,
+        _code_dirs(out)[0],
+        Path(str(command[0])) if command else None,
+    )
 
 
 def remove_build(output_dir: str | Path) -> None:

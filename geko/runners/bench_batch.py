@@ -17,7 +17,7 @@ from geko.runners.bench_rows import (
     validation_table,
 )
 from geko.runners.bench_task import Execute, Run, Task
-from geko.runners.process import cap_output
+from geko.runners.process import cap_output, crash_message
 from geko.warehouse.queue import Claim, JobResult
 
 Member = tuple[Claim, JobSpec]
@@ -127,7 +127,10 @@ def _explained(
     else:
         shared = None if reading.same_as is None else members[reading.same_as][1].problem_ids[0]
         measurements = measured(reading, place, context.solutions, shared)
-        message = incomplete(reading) or exit_note(run)
+        lost = incomplete(reading)
+        if lost is not None:
+            measurements.append(missing("parse_error", lost, place))
+        message = lost or exit_note(run)
     return answer(
         claim, context, outcome, message,
         command=run.result.command, exit_code=run.result.exit_code, started_at=run.result.started_at,
@@ -145,6 +148,11 @@ def _unexplained(
     reading = run.reading.rows[at]
     measurements: list[dict[str, Any]] = []
     validations: list[dict[str, Any]] = []
+    lines = run.result.output.split("\n")
+    text = run.result.output if len(run.rows) == 1 else section(lines, run.reading, at)
+    if outcome == "crash" and message is not None:
+        # The same words whichever jobs shared the process.
+        message = crash_message(message, text)
     # Without a program nothing was tried: there is nothing to say about the problem.
     if outcome != "tool_missing":
         if spec.check:
@@ -152,8 +160,6 @@ def _unexplained(
         else:
             measurements = measured(reading, place, context.solutions)
             measurements.append(missing(outcome, message, place))
-    lines = run.result.output.split("\n")
-    text = run.result.output if len(run.rows) == 1 else section(lines, run.reading, at)
     return answer(
         claim, context, outcome, message,
         command=run.result.command, exit_code=run.result.exit_code, started_at=run.result.started_at,

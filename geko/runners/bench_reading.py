@@ -187,6 +187,8 @@ def _is_complete(reading: RowReading, row: Mapping[str, Any]) -> bool:
     expected = blocks["n_supported"][0].as_py()
     wanted = int(row.get("requested_solution_num") or 1)
     dense = wanted < 0 or int(row.get("algo_method") or 0) == 1
+    if row.get("print_kernel_info") and blocks["solution_name"][-1].as_py() is None:
+        return False  # cut off behind the time: which kernel it was isn't known
     if expected is None:
         return not dense and printed >= wanted
     # With several candidates "Winner:" comes last; without it the end is missing.

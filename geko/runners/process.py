@@ -141,7 +141,7 @@ def run_process(
         seconds = time.monotonic() - start
         spool.seek(begin)
         output = _text(spool.read())
-    outcome, message, exit_code = _classify(verdict, code, output, watch, seconds)
+    outcome, message, exit_code = _classify(verdict, code, output, watch)
     return ProcessResult(outcome, exit_code, output, started_at, seconds, message, shown)
 
 
@@ -284,13 +284,13 @@ def _die_with_parent() -> Callable[[], None] | None:
 
 
 def _classify(
-    verdict: str | None, code: int | None, output: str, watch: _Watch, seconds: float
+    verdict: str | None, code: int | None, output: str, watch: _Watch
 ) -> tuple[str, str | None, int | None]:
     exit_code = None if code is None else 128 - code if code < 0 else code
     if verdict == "stop":
         return "released", "ended on request", exit_code
     if verdict == "timeout":
-        return "timeout", f"ended after {seconds:.1f} s: its limit is {watch.timeout_s:g} s", exit_code
+        return "timeout", f"ended at its limit of {watch.timeout_s:g} s", exit_code
     if verdict == "hang":
         return "hang", f"ended after {watch.stall_s:g} s without output", exit_code
     if verdict == "flood":
@@ -306,8 +306,21 @@ def _classify(
         return "memory_fault", f"{how}: {fault}", exit_code
     if exit_code in (126, 127) and _MISSING.search(output[-4000:]):
         return "tool_missing", f"{how}: {last_line(output)}", exit_code
-    last = last_line(output)
-    return "crash", f"{how}: {last}" if last else how, exit_code
+    return "crash", crash_message(how, output), exit_code
+
+
+def crash_message(how: str, text: str) -> str:
+    """What is said of a crash: how it ended, and the last line of what was printed.
+
+    Args:
+        how: the message of a crash, or its first part.
+        text: the output, or the part of it that is about the problem in question.
+    """
+    first = re.match(r"ended by \w+|exit status \d+", how)
+    if first is None:
+        return how
+    last = last_line(text)
+    return f"{first[0]}: {last}" if last else first[0]
 
 
 def memory_fault_line(output: str) -> str | None:

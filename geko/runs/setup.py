@@ -16,6 +16,7 @@ from geko.log import logger
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from geko.library.build import Build
     from geko.runners.pool import Slot
     from geko.runs.options import RunOptions, SimulateOptions
     from geko.warehouse import Warehouse
@@ -159,10 +160,7 @@ def _reference(
         table = table_beside(options.custom_lib_dir)
         return know_library(warehouse, custom, table, arch, "external", None, str(custom))
     if options.custom_lib_src is not None:
-        from geko.library.build import create
-
-        target = (workdir or Path.cwd()) / "ref_build"
-        build = create(root.path, options.custom_lib_src, target)
+        build = _reference_build(warehouse, root, options.custom_lib_src, workdir or Path.cwd())
         return know_library(
             warehouse,
             build.code_dir,
@@ -180,6 +178,21 @@ def _reference(
     # Logic paths in the table are those of the machine that built it; the checkout has the same files.
     logic = next((d for d in (root.path / "library", root.path / "tensilelite") if d.is_dir()), root.path)
     return know_library(warehouse, folder, root.match_table, arch, "stock", logic, None)
+
+
+def _reference_build(warehouse: Warehouse, root: HipblasltRoot, logic_dir: Path, workdir: Path) -> Build:
+    """Build a reference library, unless an earlier build of the same logic by the same tool is still there."""
+    from geko.library.build import TOOL, built, create
+
+    target = workdir / "ref_build"
+    places = [target, *map(Path, warehouse.query("run/built_places", origin="external")["path"].to_pylist())]
+    for place in dict.fromkeys(places):
+        for folder in (place, *place.parents[:3]):
+            build = built(folder, logic_dir)
+            if build is not None and build.tool == root.path.resolve() / TOOL:
+                logger.info("reference library: the build in %s is of the same logic and used again", folder)
+                return build
+    return create(root.path, logic_dir, target)
 
 
 def table_beside(folder: Path) -> Path | None:

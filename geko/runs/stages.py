@@ -168,9 +168,7 @@ class Stages:
         for text in found.taken_out:
             if text not in self._named:
                 self._named.add(text)
-                logger.warning(
-                    "%s; it gets no work until `geko jobs retry --run %s`", text, self.run_id[:8]
-                )
+                logger.warning("%s; it gets no work until `geko jobs retry --run %s`", text, self.run_id[:8])
 
     def _check_failures(self) -> None:
         if not self.abort_after:

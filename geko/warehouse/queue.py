@@ -332,7 +332,7 @@ def retry(
     outcomes: Sequence[str] = (),
     attempts: int = 3,
 ) -> int:
-    """Queue failed, dead and cancelled jobs again; returns how many.
+    """Queue failed, dead and cancelled jobs again; returns how many. Quarantined devices get work again, too.
 
     Args:
         wh: the warehouse.
@@ -341,7 +341,28 @@ def retry(
         outcomes: done jobs with these outcomes as well, such as ``["unsupported"]``.
         attempts: how many more attempts each gets.
     """
+    lift_quarantine(wh)
     return _change(wh, "queue/retry", run_id, job_ids, now=wh.now(), outcomes=list(outcomes), more=attempts)
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """Whether somebody could work for a run.
+
+    Attributes:
+        n_usable: its devices that get work, and others of the environment with a live runner.
+        taken_out: a text for each of its devices that was quarantined.
+    """
+
+    n_usable: int
+    taken_out: tuple[str, ...]
+
+
+def usable_devices(wh: Warehouse, device_ids: Sequence[str]) -> Usable:
+    """Look at the devices of a run."""
+    row = wh.query("queue/usable_devices", device_ids=list(device_ids), now=wh.now()).to_pylist()[0]
+    pairs = zip(row["ordinals"] or [], row["reasons"] or [], strict=True)
+    return Usable(row["n_usable"], tuple(f"device {ordinal} was taken out: {why}" for ordinal, why in pairs))
 
 
 def lift_quarantine(wh: Warehouse, device_ids: Sequence[str] | None = None) -> None:

@@ -427,14 +427,19 @@ class QueueOwner:
             return
         n = self.policy.quarantine_after
         failing = self._rows("queue/failing_devices", device_ids=sorted(suspects), n=n)
-        for device_id, outcome in failing:
+        for device_id, outcome, name in failing:
             reason = f"{n} failures in a row, the last: {outcome}"
-            logger.warning("device %s gets no more work: %s (geko jobs retry lifts it)", device_id, reason)
+            logger.warning(
+                "device %s gets no more work: %s (`geko jobs retry --run RUN` lifts it)", name, reason
+            )
             self._rows("queue/quarantine", device_ids=[device_id], now=now, reason=reason)
             tokens = [row[0] for row in self._rows("queue/device_leases", device_ids=[device_id])]
             if tokens:
                 self._give_back(tokens, "released", "its device was quarantined", now)
             self._devices = None
+            # Its failures say nothing about jobs that failed nowhere else.
+            self._rows("queue/forgive", device_ids=[device_id], now=now)
+            self._dealer.forget()
 
 
 def _with_job_columns(

@@ -13,11 +13,16 @@ WITH o AS (
            TRY_CAST(options ->> '$.max_workspace' AS BIGINT) AS max_workspace
     FROM run
 ), f AS (
-    SELECT run_id, problem_id, min(kind) AS kind, min(outcome) AS outcome,
+    -- Kind and outcome of the first stage that failed.
+    SELECT run_id, problem_id, arg_min(kind, (stage, outcome)) AS kind, arg_min(outcome, (stage, outcome)) AS outcome,
            bool_or(outcome IN ('no_solution', 'unsupported')) AS no_solution,
            -- A shape that failed under one of the libraries half way has pairs, but they prove nothing.
-           arg_min(outcome, outcome) FILTER (WHERE kind = 'compare') AS compare_failure
-    FROM run_failure WHERE problem_id IS NOT NULL GROUP BY run_id, problem_id
+           min(outcome) FILTER (WHERE kind = 'compare') AS compare_failure,
+           min(outcome) FILTER (WHERE kind = 'verify' AND outcome <> 'verify_failed') AS verify_failure
+    FROM (SELECT run_id, problem_id, kind, coalesce(outcome, state) AS outcome,
+                 coalesce(list_position(['baseline', 'screen', 'confirm', 'compare', 'verify'], kind), 9) AS stage
+          FROM run_failure WHERE problem_id IS NOT NULL)
+    GROUP BY run_id, problem_id
 ), facts AS (
     SELECT
         o.run_id, o.simulated, o.keep_thr, o.up_thr, o.err_thr, o.verify, o.rule, o.confirm_budget, o.max_workspace,
@@ -28,7 +33,7 @@ WITH o AS (
         u.confidence, cf.state, cf.n_needed, cf.spread,
         k.outcome AS check_outcome, k.norm_error, g.us AS us_unlimited,
         coalesce(f.compare_failure, f.outcome) AS failure, if(f.compare_failure IS NULL, f.kind, 'compare') AS failed_kind,
-        f.compare_failure, coalesce(f.no_solution, false) AS no_solution
+        f.compare_failure, f.verify_failure, coalesce(f.no_solution, false) AS no_solution
     FROM o
     JOIN run_contribution AS c ON c.run_id = o.run_id
     LEFT JOIN run_winner AS w ON w.run_id = c.run_id AND w.problem_id = c.problem_id
@@ -60,6 +65,8 @@ WITH o AS (
             WHEN reference_id IS NOT NULL AND reference_id = tuned_id AND NOT coalesce(is_stock_choice, true) THEN 'not_applied'
             WHEN reference_id IS NOT NULL AND reference_id = tuned_id THEN 'same_kernel'
             WHEN rule = 'point' AND ratio < up_thr THEN 'small_gain'
+            WHEN verify AND check_outcome IS DISTINCT FROM 'passed'
+                 AND verify_failure IN ('crash', 'hang', 'memory_fault', 'timeout', 'lost') THEN 'device_fault'
             WHEN verify AND check_outcome IS DISTINCT FROM 'passed' THEN 'not_verified'
             ELSE 'kept'
         END AS class
@@ -70,7 +77,9 @@ SELECT
     CASE class
         WHEN 'no_solution' THEN 'the library has no solution for this problem'
         WHEN 'needs_workspace' THEN printf('every solution needs more workspace than --max-workspace (%d bytes)', max_workspace)
-        WHEN 'device_fault' THEN concat('no usable time: the ', coalesce(failed_kind, 'baseline'), ' job ended with ', coalesce(failure, 'no result'))
+        WHEN 'device_fault' THEN if(us_baseline IS NOT NULL AND ratio IS NOT NULL AND compare_failure IS NULL,
+            concat('faster, but nothing shows that its result is right: the verify job ended with ', verify_failure),
+            concat('no usable time: the ', coalesce(failed_kind, 'baseline'), ' job ended with ', coalesce(failure, 'no result')))
         WHEN 'not_important' THEN printf('%.3g %% of the workload''s time, below keep-thr %.3g %%', share_pct, keep_thr)
         WHEN 'same_kernel' THEN 'the stock library already uses the fastest kernel that was found'
         WHEN 'undecided' THEN CASE
@@ -83,7 +92,7 @@ SELECT
         WHEN 'not_applied' THEN 'the tuned library did not choose the winning kernel for this shape'
         WHEN 'small_gain' THEN concat(printf('%.4f times the stock speed, below up-thr %.4g', ratio, up_thr),
                                       if(rule = 'interval', printf(' (best of %d candidates, %d pairs)', n_candidates, n_pairs), ''))
-        WHEN 'not_verified' THEN 'faster, but its result was not checked'
+        WHEN 'not_verified' THEN concat('faster, but its result was not checked', coalesce(concat(': the verify job ended with ', verify_failure), ''))
         ELSE concat(printf('%.4f times the stock speed over %d pairs (%d %% interval %.4f to %.4f)', ratio, n_pairs, round(100 * confidence)::INTEGER,
                            ratio_low, ratio_high),
                     if(verify, ', result correct', ', result NOT checked (--no-verify)'))

@@ -216,6 +216,43 @@ def test_failure_inside_a_comparison(tiny: Tiny) -> None:
     assert tiny.decision(half)[0] == "device_fault", "pairs before the failure prove nothing"
 
 
+@pytest.mark.parametrize(
+    ("outcome", "state", "expected"),
+    [
+        ("crash", "dead", "device_fault"), ("hang", "failed", "device_fault"), ("timeout", "failed", "device_fault"),
+        ("memory_fault", "dead", "device_fault"), ("lost", "failed", "device_fault"),
+        ("parse_error", "failed", "not_verified"), ("no_solution", "done", "not_verified"),
+    ],
+)  # fmt: skip
+def test_checks_that_end_badly(tiny: Tiny, outcome: str, state: str, expected: str) -> None:
+    shape = tiny.shape()
+    tiny.baseline(shape)
+    tiny.screened(shape, (50.0, "fast"))
+    tiny.compared(shape, "stock kernel", "fast", [(100.0, 50.0)])
+    tiny.job(shape, "verify", outcome, state)
+    kind, reason = tiny.decision(shape)
+    assert kind == expected and reason.startswith("faster, but ")
+    assert reason.endswith(f"the verify job ended with {outcome}")
+
+
+def test_kind_and_outcome_are_of_one_failure(tiny: Tiny) -> None:
+    shape = tiny.shape()
+    tiny.baseline(shape)
+    tiny.job(shape, "screen", "hang", "failed")
+    tiny.job(shape, "verify", "crash", "failed")
+    assert tiny.decision(shape) == ("device_fault", "no usable time: the screen job ended with hang")
+
+
+def test_candidates_that_could_not_be_read_are_failures(tiny: Tiny) -> None:
+    shape = tiny.good()
+    extra = json.dumps({"message": "3 of 5 candidates could be read"})
+    tiny.timed(shape, "screen", 0.0, None, outcome="parse_error", extra=extra)
+    assert tiny.rows("SELECT kind, outcome, message FROM run_failure") == [
+        {"kind": "screen", "outcome": "parse_error", "message": "3 of 5 candidates could be read"}
+    ]
+    assert tiny.decision(shape)[0] == "kept"
+
+
 @pytest.mark.parametrize("us", [math.inf, math.nan, 0.0, -1.0, 1e-6])
 def test_impossible_times_never_win(tiny: Tiny, us: float) -> None:
     tiny.add("arch_peak", arch="gfx942", a_type="bf16_r", compute_type="f32_r", peak_gflops=1.3e6)
