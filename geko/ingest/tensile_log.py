@@ -122,7 +122,8 @@ def _results(
     if frame is None:
         blank: dict[str, list[str]] = {name: [] for name in ("trans_a", "trans_b", "a_type", "compute_type")}
         empty = pl.DataFrame(
-            {**blank, "m": [], "n": [], "k": []}, schema=dict.fromkeys([*blank, "m", "n", "k"], pl.String)
+            {**blank, "m": [], "n": [], "k": []},
+            schema={**dict.fromkeys(blank, pl.String), **dict.fromkeys(("m", "n", "k"), pl.Int64)},
         )
         return results_of(with_problem_columns(empty), [environment], [], rejects, {**facts})
     absent = [name for name in _COLUMNS if name not in frame.columns]

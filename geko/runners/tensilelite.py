@@ -27,7 +27,7 @@ from geko.runners.hipblaslt_bench import usable_root
 from geko.runners.process import ProcessResult, cap_output, last_line, run_process
 from geko.runners.tensilelite_client import build_tensilelite_client, default_build_dir
 from geko.runners.tensilelite_progress import Follower
-from geko.runners.tensilelite_reading import TuneReading, read_outputs
+from geko.runners.tensilelite_reading import TuneReading, read_outputs, with_failure
 from geko.runners.tensilelite_spec import RUNNING, BuildFolder, TuneSpec
 from geko.warehouse.queue import Claim, JobResult
 
@@ -43,6 +43,8 @@ _NOTHING = re.compile(
     r"resulted in 0 valid solutions|results? 0 valid soul?u?tion|no individual passes|smaller than the population"
 )
 _BAD = frozenset({"crash", "hang", "memory_fault", "timeout", "lost", "parse_error"})
+# Outcomes that a row tells, too: something was tried, and ended so.
+_FAILED = _BAD | {"no_solution"}
 FILES = pa.schema([("path", pa.string()), ("content", pa.string())])
 
 
@@ -199,6 +201,8 @@ class _Job:
         if reading.solutions is not None and reading.names is not None:
             self.context.solutions.add(reading.solutions, reading.names)
         outcome, message = self._verdict(result, reading, text)
+        if outcome in _FAILED:
+            reading = with_failure(reading, outcome, message, self.spec)
         self.folder.reported()
         return answer(
             self.claim, self.context, outcome, message,
@@ -226,6 +230,8 @@ class _Job:
         outcome = result.outcome
         if outcome == "crash" and _NOTHING.search(text[-20000:]):
             outcome = "no_solution"
+        elif outcome == "crash" and failed and not reading.n_timed and self.folder.has_results:
+            outcome = "verify_failed"
         kept = f"{reading.n_timed} timed kernels are kept" if reading.n_timed else "no kernel was timed"
         return outcome, "; ".join([result.message or outcome, kept, *notes])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from geko.runners.base import MEASUREMENTS, VALIDATIONS
 from geko.runners.tensilelite_spec import TuneSpec
 
 _SKIPPED = re.compile(r"^\d+,(\d+/\d+),(\d+)/\d+,Solution Skipped[^:\n]*: (\S+)$", re.MULTILINE)
+_BUILT = re.compile(r"^# Actual Solutions: (\d+) / (\d+) after KernelWriter", re.MULTILINE)
 _SIZE = ("m", "n", "batch", "k")
 _SAME = ("solution_name", *_SIZE, "protocol", "outcome", "us")
 
@@ -54,6 +55,31 @@ class TuneReading:
         return self.counts.get("ok", 0) + self.counts.get("not_checked", 0)
 
 
+def with_failure(reading: TuneReading, outcome: str, message: str | None, spec: TuneSpec) -> TuneReading:
+    """Add a row that says how the run ended: for the size it was at, and for those that it didn't get to.
+
+    Args:
+        reading: what could be read.
+        outcome: of the job, as column ``measurement.outcome`` has it.
+        message: goes into ``extra``.
+        spec: the job.
+    """
+    extra = json.dumps({"message": message}) if message else None
+    seen = [] if reading.measurements is None else reading.measurements["problem_id"].to_pylist()
+    at = dict.fromkeys(seen[-1:]) | dict.fromkeys(item for item in spec.problem_ids if item not in set(seen))
+    rows = [{"problem_id": problem, "outcome": outcome, "extra": extra} for problem in at]
+    more = pa.Table.from_pylist(rows, schema=MEASUREMENTS)
+    table = more if reading.measurements is None else pa.concat_tables([reading.measurements, more])
+    return replace(reading, measurements=table)
+
+
+def build_notes(text: str) -> list[str]:
+    """What the build steps of a log say about kernels that came to nothing."""
+    counts = [(int(kept), int(before)) for kept, before in _BUILT.findall(text)]
+    lost = sum(before - kept for kept, before in counts)
+    return [f"{lost} of {sum(before for _, before in counts)} kernels could not be built"] if lost else []
+
+
 def read_outputs(text: str, tables: Sequence[Path], spec: TuneSpec) -> TuneReading:
     """Read a run's log and result tables.
 
@@ -62,7 +88,7 @@ def read_outputs(text: str, tables: Sequence[Path], spec: TuneSpec) -> TuneReadi
         tables: ``00_Final.csv`` or its copies.
         spec: the job: its sizes name the problems.
     """
-    notes: list[str] = []
+    notes = build_notes(text)
     log = read_log(text)
     if log.rejects:
         notes.append(
