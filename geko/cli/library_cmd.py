@@ -7,13 +7,109 @@ from typing import Annotated
 
 import typer
 
+from geko.cli import options as o
+from geko.cli.render import render
+
 app = typer.Typer(no_args_is_help=True, help="Read, change and write Tensile library logic.")
 
-_Out = Annotated[Path, typer.Option("--out", "-o", help="Directory to write to.")]
+_Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to write to; files keep their names.")]
+_File = Annotated[Path, typer.Argument(help="Library logic file.", show_default=False)]
+_Files = Annotated[list[Path], typer.Argument(help="Library logic files.", show_default=False)]
+_Repair = Annotated[
+    bool,
+    typer.Option(
+        "--repair",
+        help="Put right what is wrong with indices, names and sizes instead of refusing the file; what was done is told.",
+    ),
+]
+
+
+@app.command(
+    epilog="Examples:\n\n\b\n  geko library ingest Logic/asm_full/aquavanjaram\n"
+    '  geko sql "SELECT logic_file, count(*) FROM library_entry GROUP BY ALL"\n\n'
+    "A folder that was read before costs no more than the hashes of its files."
+)
+def ingest(
+    paths: Annotated[
+        list[Path], typer.Argument(help="Folders of logic, or single files.", show_default=False)
+    ],
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=0, help="Processes that read.  [default: as many as cores]"),
+    ] = None,
+    db: o.Db = None,
+    form: o.Format = o.Form.table,
+) -> None:
+    """Read library logic into the warehouse: solutions, sizes, efficiencies, what the kernels serve."""
+    from geko.ingest.library_tree import ingest_libraries
+    from geko.warehouse import Warehouse
+
+    with Warehouse.open(db) as warehouse:
+        report = ingest_libraries(warehouse, paths, workers=jobs)
+    render(report.rows(), form)
+    if report.refused:
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog="Examples:\n\n\b\n  geko library coverage --workload llama --library Equality\n"
+    "  geko library coverage --workload llama --library tunableop_results0.csv --arch gfx942 --cu-count 304\n"
+    "  geko library coverage --workload llama --library final_libs --part shapes --format csv > missing.csv\n\n"
+    "hit: an entry of this size. fallback: a GridBased, FreeSize or Prediction file serves it, as any size. "
+    "miss, and why: type, arch, cu, epilogue, size, padding."
+)
+def coverage(
+    workload: Annotated[
+        str, typer.Option("--workload", help="Name of a workload (`geko ingest --workload NAME`).")
+    ],
+    library: Annotated[
+        str,
+        typer.Option(
+            "--library",
+            help="Id (its start), name or path of an ingested logic folder or file, override file, tuned table.",
+        ),
+    ],
+    arch: Annotated[
+        str | None,
+        typer.Option(
+            "--arch", help="gfx target.  [default: where the workload was timed]", show_default=False
+        ),
+    ] = None,
+    cu_count: Annotated[
+        int | None,
+        typer.Option("--cu-count", help="Compute units.  [default: where it was timed]", show_default=False),
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            "--part",
+            help="summary or shapes.  [default: both as tables, shapes as JSON or CSV]",
+            show_default=False,
+        ),
+    ] = None,
+    db: o.Db = None,
+    form: o.Format = o.Form.table,
+) -> None:
+    """What a library has for the shapes of a workload, weighted by their time, and why it lacks the others."""
+    from geko.library_coverage import coverage as run
+    from geko.errors import UsageError
+
+    if part not in (None, "summary", "shapes"):
+        raise UsageError(f"--part is summary or shapes, not {part!r}")
+    with o.existing(db) as warehouse:
+        found = run(warehouse, workload, library, arch=arch, cu_count=cu_count)
+    if form is o.Form.table and part is None:
+        typer.echo(f"{found.title()}\n")
+    if part == "summary" or (part is None and form is o.Form.table):
+        render(found.summary, form)
+    if part is None and form is o.Form.table:
+        typer.echo("")
+    if part != "summary":
+        render(found.rows, form)
 
 
 @app.command()
-def show(file: Path) -> None:
+def show(file: _File) -> None:
     """Header, counts and findings of one logic file."""
     from geko.library.report import describe
 
@@ -21,7 +117,10 @@ def show(file: Path) -> None:
 
 
 @app.command()
-def diff(a: Path, b: Path) -> None:
+def diff(
+    a: Annotated[Path, typer.Argument(help="One logic file.", show_default=False)],
+    b: Annotated[Path, typer.Argument(help="The other.", show_default=False)],
+) -> None:
     """Sizes and solutions in which two logic files differ."""
     from geko.library.report import compare
 
@@ -30,28 +129,31 @@ def diff(a: Path, b: Path) -> None:
 
 @app.command()
 def merge(
-    original: Path,
-    new: Path,
-    out: Path,
-    force: Annotated[bool, typer.Option("--force/--no-force", help="Replace even without a gain.")] = True,
+    original: Annotated[Path, typer.Argument(help="Folder of the logic to merge into.", show_default=False)],
+    new: Annotated[Path, typer.Argument(help="Folder of the tuned logic.", show_default=False)],
+    out: Annotated[Path, typer.Argument(help="Folder to write to.", show_default=False)],
+    force: Annotated[
+        bool, typer.Option("--force/--no-force", help="Replace entries even without a higher efficiency.")
+    ] = True,
     no_eff: Annotated[bool, typer.Option("--no-eff", help="Store efficiency 0 for new entries.")] = False,
     no_trim: Annotated[bool, typer.Option("--no-trim", help="Keep sizes of 8 numbers.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing.")] = False,
+    repair: _Repair = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what would be done, write nothing.")
+    ] = False,
 ) -> None:
-    """Merge tuned logic into a tree."""
+    """Merge tuned logic into a tree, by file name; every size that is touched is told."""
     from geko.library.report import describe_merge
     from geko.library.tree_merge import merge as run
 
-    reports = run(original, new, out, force=force, no_eff=no_eff, trim_size=not no_trim, dry_run=dry_run)
+    reports = run(
+        original, new, out, force=force, no_eff=no_eff, trim_size=not no_trim, repair=repair, dry_run=dry_run
+    )
     typer.echo(describe_merge(reports))
 
 
 @app.command()
-def trim(
-    files: list[Path],
-    out: _Out,
-    repair: Annotated[bool, typer.Option("--repair", help="Repair first.")] = False,
-) -> None:
+def trim(files: _Files, out: _Out, repair: _Repair = False) -> None:
     """Keep the best entry of each size and the solutions in use."""
     from geko.library.report import trim_files
 
@@ -59,25 +161,42 @@ def trim(
 
 
 @app.command()
-def epilogues(files: list[Path], out: _Out) -> None:
-    """Make kernels serve bias and activation calls."""
-    from geko.library.operations import load_library
+def epilogues(files: _Files, out: _Out, repair: _Repair = False) -> None:
+    """Make kernels that were tuned as plain GEMMs serve calls with bias and activation."""
+    from geko.library.report import epilogue_files
 
-    for file in files:
-        typer.echo(str(load_library(file).add_epilogues().dump(out)))
+    typer.echo(epilogue_files(files, out, repair=repair))
 
 
 @app.command()
-def prune(file: Path, measured: Path, out: _Out, tol: float = 0.02) -> None:
-    """Cut a library to the solutions needed, by a CSV or Parquet of a dense run."""
+def prune(
+    file: _File,
+    measured: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV or Parquet of a dense run: m, n, batch_count, k, local_index, gflops.",
+            show_default=False,
+        ),
+    ],
+    out: _Out,
+    tol: Annotated[float, typer.Option("--tol", help="Efficiency that may be lost, as a fraction.")] = 0.02,
+    repair: _Repair = False,
+) -> None:
+    """Cut a library to the fewest solutions that keep its speed, by the times of a dense run."""
     from geko.library.report import prune_file
 
-    typer.echo(prune_file(file, measured, out, tol))
+    typer.echo(prune_file(file, measured, out, tol, repair=repair))
 
 
 @app.command()
 def create(
-    hipblaslt_path: Path, lib_dir: Path, out: Path, version: str = "5", timeout: float = 7200.0
+    hipblaslt_path: Annotated[Path, typer.Argument(help="hipBLASLt checkout.", show_default=False)],
+    lib_dir: Annotated[
+        Path, typer.Argument(help="Folder of logic, of one architecture.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Argument(help="Folder to build into.", show_default=False)],
+    version: Annotated[str, typer.Option("--version", help="Code object version.")] = "5",
+    timeout: Annotated[float, typer.Option("--timeout", help="Seconds until the tool is ended.")] = 7200.0,
 ) -> None:
     """Build a library with TensileCreateLibrary."""
     from geko.library.build import create as run
@@ -87,12 +206,17 @@ def create(
 
 @app.command(name="bench-input")
 def bench_input(
-    files: list[Path], out: _Out, verify: bool = False, duration: float = 0.5, beta: bool = False
+    files: _Files,
+    out: _Out,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Write the file of a correctness run, too.")
+    ] = False,
+    duration: Annotated[
+        float, typer.Option("--duration", help="Seconds per size where its time is known.")
+    ] = 0.5,
+    beta: Annotated[bool, typer.Option("--beta", help="Run with beta 1 instead of 0.")] = False,
 ) -> None:
     """Write hipblaslt-bench input for the sizes of libraries."""
-    from geko.library.operations import load_library
+    from geko.library.report import bench_files
 
-    for file in files:
-        for path in load_library(file).create_bench_input(out, verify, duration=duration, beta=beta):
-            if path is not None:
-                typer.echo(str(path))
+    typer.echo(bench_files(files, out, verify=verify, duration=duration, beta=beta))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -70,6 +70,41 @@ class TreeReport:
 
     files: list[FileReport]
     folders: list[FolderReport]
+
+    @property
+    def refused(self) -> list[FileReport]:
+        """Files that could not be read."""
+        return [report for report in self.files if report.state == "refused"]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The folders, files that were given by themselves, and all refused files, as rows to print."""
+        inside = {
+            report.path
+            for folder in self.folders
+            for report in self.files
+            if folder.path in report.path.parents
+        }
+        rows = [
+            {
+                "path": str(folder.path), "state": folder.state, "files": folder.n_files, "new": folder.n_new,
+                "refused": folder.n_refused, "library": folder.library_id, "message": "",
+            }
+            for folder in self.folders
+        ]  # fmt: skip
+        for report in self.files:
+            refused = report.state == "refused"
+            if report.path in inside and not refused:
+                continue
+            logic = report.kind == FORMAT.kind and report.sha256 is not None and not refused
+            rows.append(
+                {
+                    "path": str(report.path), "state": report.state, "files": 1, "new": int(report.state == "new"),
+                    "refused": int(refused),
+                    "library": content_id("library", str(report.sha256)) if logic else None,
+                    "message": report.message,
+                }
+            )  # fmt: skip
+        return rows
 
 
 def ingest_libraries(

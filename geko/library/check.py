@@ -14,6 +14,8 @@ from typing import Any
 from geko.errors import InputError
 from geko.library.model import Library, Size
 
+_NAMED = ("SolutionNameMin", "KernelNameMin", "BaseName", "CustomKernelName")
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -23,7 +25,7 @@ class Finding:
         code: ``index-missing``, ``index-twice``, ``index-order``, ``index-dangling``, ``name-missing``,
             ``size-form``.
         message: what and where.
-        repair: what ``--repair`` does about it; empty when it can't.
+        repair: what ``--repair`` does about it.
     """
 
     code: str
@@ -58,9 +60,8 @@ def check(library: Library) -> list[Finding]:
     missing = [place for place, index in enumerate(indices) if type(index) is not int]
     twice = sorted(index for index, count in Counter(numbers).items() if count > 1)
     moved = [place for place, index in enumerate(indices) if index != place]
-    named = ("SolutionNameMin", "KernelNameMin", "BaseName", "CustomKernelName")
-    default_name = any(library.default_solution.get(key) for key in named)
-    nameless = [n for n, own in enumerate(solutions) if not (default_name or any(map(own.get, named)))]
+    default_name = any(library.default_solution.get(key) for key in _NAMED)
+    nameless = [n for n, own in enumerate(solutions) if not (default_name or any(map(own.get, _NAMED)))]
     malformed = [n for n, entry in enumerate(sizes) if not size_ok(entry)]
     known = set(range(len(solutions))) if missing or twice else set(numbers)
     dangling = sorted({entry[1][0] for entry in sizes if size_ok(entry) and entry[1][0] not in known})
@@ -74,13 +75,13 @@ def check(library: Library) -> list[Finding]:
             f"SolutionIndex is not the position at {_some(moved)}",
             f"{by_position}, sizes follow",
         ),
-        (nameless, "name-missing", f"no name at positions {_some(nameless)}", ""),
+        (nameless, "name-missing", f"no name at positions {_some(nameless)}", "named after its content"),
         (malformed, "size-form", f"sizes {_some(malformed)} are not [[M, N, B, K], [index, eff]]", "dropped"),
         (
             dangling,
             "index-dangling",
             f"sizes point to SolutionIndex {_some(dangling)}, which is not there",
-            "dropped",
+            "dropped, as the build drops them",
         ),
     ]
     return [Finding(code, message, repair) for where, code, message, repair in found if where]
@@ -102,10 +103,8 @@ def require_sound(library: Library, *, allow: tuple[str, ...] = ()) -> None:
     """
     bad = [finding for finding in check(library) if finding.code not in allow]
     if bad:
-        fixable = all(finding.repair for finding in bad)
-        remedy = "repair it with --repair" if fixable else "correct the file"
         raise InputError(
-            f"unsound library logic: {'; '.join(finding.message for finding in bad)}; {remedy}",
+            f"unsound library logic: {'; '.join(finding.message for finding in bad)}; repair it with --repair",
             path=library.path or library.name,
         )
 
@@ -121,7 +120,7 @@ def repair(library: Library) -> list[str]:
     """
     findings = check(library)
     codes = {finding.code for finding in findings}
-    done = [f"{library.name}: {found.message}: {found.repair}" for found in findings if found.repair]
+    done = [f"{library.name}: {found.message}: {found.repair}" for found in findings]
     by_position = bool(codes & {"index-missing", "index-twice"})
     solutions = library.solutions
     if by_position:
@@ -135,7 +134,19 @@ def repair(library: Library) -> list[str]:
         library.sizes = [
             _renumbered(entry, number) for entry in library.sizes if size_ok(entry) and entry[1][0] in number
         ]
+    if "name-missing" in codes:
+        _name(library)
     return done
+
+
+def _name(library: Library) -> None:
+    """Give solutions without a name one that follows from their content, so that it is the same everywhere."""
+    from geko.library.rows import solution_ids
+
+    stem = library.name.removesuffix(".yaml")
+    for solution, solution_id in zip(library.solutions, solution_ids(library), strict=True):
+        if not any({**library.default_solution, **solution}.get(key) for key in _NAMED):
+            solution["SolutionNameMin"] = f"{stem}_{solution_id.replace('-', '')[:12]}"
 
 
 def _renumbered(entry: Size, number: dict[int, int]) -> Size:

@@ -47,7 +47,7 @@ def greedy_cover(covers: dict[int, set[int]], wanted: set[int]) -> list[int]:
     return sorted(picked)
 
 
-def prune_library(
+def prune_measured(
     library: Library,
     measured: Any,
     *,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import polars as pl
 
-from geko.library.check import check, repair
-from geko.library.model import load_library
-from geko.library.prune import prune_library
+from geko.library.check import check, require_sound
+from geko.library.check import repair as repair_in_place
+from geko.library.model import Library, load_library
+from geko.library.prune import prune_measured
 from geko.library.rows import solution_ids
 from geko.library.tree_merge import FileMerge
 
@@ -50,6 +51,7 @@ def describe_merge(reports: Iterable[FileMerge]) -> str:
     """Every size that a merge touched, with both efficiencies."""
     lines = []
     for report in reports:
+        lines += report.repaired
         counts = f"{report.solutions_added} solutions added, {report.solutions_removed} removed"
         lines.append(f"{report.name}: {report.action}, {counts}")
         for change in report.changes:
@@ -60,23 +62,51 @@ def describe_merge(reports: Iterable[FileMerge]) -> str:
 
 def trim_files(files: Iterable[str | Path], output_dir: str | Path, *, repair: bool = False) -> str:
     """Trim files into a directory; what was repaired and written, one line each."""
+    return _changed(files, output_dir, Library.trim, repair)
+
+
+def epilogue_files(files: Iterable[str | Path], output_dir: str | Path, *, repair: bool = False) -> str:
+    """Give files epilogues; what was repaired and written, one line each."""
+    return _changed(files, output_dir, Library.add_epilogues, repair)
+
+
+def _changed(
+    files: Iterable[str | Path], output_dir: str | Path, change: Callable[[Library], Library], repair: bool
+) -> str:
     lines = []
     for file in files:
         library = load_library(file)
         if repair:
-            lines += _repair(library)
-        lines.append(str(library.trim().dump(output_dir)))
+            lines += repair_in_place(library)
+        else:
+            require_sound(library, allow=("index-dangling", "name-missing"))
+        lines.append(str(change(library).dump(output_dir)))
     return "\n".join(lines)
 
 
-_repair = repair
-
-
-def prune_file(file: str | Path, measured: str | Path, output_dir: str | Path, tol: float) -> str:
+def prune_file(
+    file: str | Path, measured: str | Path, output_dir: str | Path, tol: float, *, repair: bool = False
+) -> str:
     """Prune a file by a CSV or Parquet of a dense run."""
     source = Path(measured)
     frame = pl.read_parquet(source) if source.suffix == ".parquet" else pl.read_csv(source)
     library = load_library(file)
-    pruned = prune_library(library, frame, tol=tol)
+    lines = repair_in_place(library) if repair else []
+    pruned = prune_measured(library, frame, tol=tol)
     pruned.dump(output_dir)
-    return f"{pruned.name}: {len(library.solutions)} -> {len(pruned.solutions)} solutions"
+    return "\n".join(
+        [*lines, f"{pruned.name}: {len(library.solutions)} -> {len(pruned.solutions)} solutions"]
+    )
+
+
+def bench_files(
+    files: Iterable[str | Path], output_dir: str | Path, *, verify: bool, duration: float, beta: bool
+) -> str:
+    """Write hipblaslt-bench input of files; the files written, one a line."""
+    paths = [
+        path
+        for file in files
+        for path in load_library(file).create_bench_input(output_dir, verify, duration=duration, beta=beta)
+        if path is not None
+    ]
+    return "\n".join(map(str, paths))

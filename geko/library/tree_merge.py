@@ -16,6 +16,7 @@ from geko.errors import InputError, MissingFileError
 from geko.fsio import write_bytes_atomic, write_text_atomic
 from geko.library import logic_yaml
 from geko.library.build import logic_files
+from geko.library.check import repair as repair_in_place
 from geko.library.check import require_sound
 from geko.library.combine import SolutionPool, sanitize
 from geko.library.model import Library, Size, Solution
@@ -49,11 +50,12 @@ class FileMerge:
 
     Attributes:
         name: file name.
-        action: ``merged``, ``copied`` (no original of that name), ``unchanged``.
+        action: ``merged``, ``copied`` (no original of that name), ``unchanged``, ``repaired`` (nothing else).
         changes: per incoming size.
         solutions_added: number of new solutions.
         solutions_removed: number of original solutions that no size uses any more (or never used).
         text: the merged file.
+        repaired: what was put right in either file, one line each.
     """
 
     name: str
@@ -62,6 +64,7 @@ class FileMerge:
     solutions_added: int = 0
     solutions_removed: int = 0
     text: str = ""
+    repaired: list[str] = field(default_factory=list)
 
 
 def merge(
@@ -72,6 +75,7 @@ def merge(
     force: bool = True,
     no_eff: bool = False,
     trim_size: bool = True,
+    repair: bool = False,
     dry_run: bool = False,
 ) -> list[FileMerge]:
     """Merge the logic files of one tree into those of another, by file name.
@@ -83,6 +87,7 @@ def merge(
         force: a new entry replaces an old one even where its efficiency is not higher.
         no_eff: store efficiency 0.0 for new entries.
         trim_size: cut sizes of 8 numbers to M, N, batch, K; of those that are equal then, the first stays.
+        repair: put right what is unsound in either file instead of refusing it; the reports tell.
         dry_run: write nothing.
 
     Returns:
@@ -112,7 +117,7 @@ def merge(
         if not found:
             reports.append((FileMerge(new.name, "copied"), out_dir / new.name, new.read_bytes()))
             continue
-        report = merge_files(found[0], new, force=force, no_eff=no_eff, trim_size=trim_size)
+        report = merge_files(found[0], new, force=force, no_eff=no_eff, trim_size=trim_size, repair=repair)
         target = found[0] if output_dir is None else out_dir / new.name
         reports.append((report, target, None))
     for report, target, data in sorted(reports, key=lambda item: item[0].name) if not dry_run else []:
@@ -124,7 +129,13 @@ def merge(
 
 
 def merge_files(
-    original: str | Path, new: str | Path, *, force: bool = True, no_eff: bool = False, trim_size: bool = True
+    original: str | Path,
+    new: str | Path,
+    *,
+    force: bool = True,
+    no_eff: bool = False,
+    trim_size: bool = True,
+    repair: bool = False,
 ) -> FileMerge:
     """Merge one logic file into another; writes nothing.
 
@@ -134,6 +145,7 @@ def merge_files(
         force: see :func:`merge`.
         no_eff: see :func:`merge`.
         trim_size: see :func:`merge`.
+        repair: see :func:`merge`; a repaired original is written anew as a whole.
 
     Returns:
         The report with the merged text.
@@ -145,10 +157,18 @@ def merge_files(
     text = logic_yaml.decode(logic_yaml.read_bytes(original), original)
     base = Library(logic_yaml.loads(text, name=original), original.name, original)
     incoming = Library(logic_yaml.load(new), new.name, new)
+    repaired = repair_in_place(base) if repair else []
+    if repaired:
+        text = base.dumps()
+    repaired += repair_in_place(incoming) if repair else []
     for library in (base, incoming):
         require_sound(library, allow=("name-missing",))
     _require_same_type(base, incoming)
-    return _merge(base, incoming, text, force=force, no_eff=no_eff, trim_size=trim_size)
+    report = _merge(base, incoming, text, force=force, no_eff=no_eff, trim_size=trim_size)
+    report.repaired = repaired
+    if repaired and report.action == "unchanged":
+        report.action = "repaired"
+    return report
 
 
 def _require_same_type(base: Library, incoming: Library) -> None:

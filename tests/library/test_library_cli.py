@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,9 @@ from logic_samples import NAME, list_form, solution, write
 from typer.testing import CliRunner
 
 from geko.cli.library_cmd import app
+from geko.ingest import ingest as read_workload
 from geko.library.model import load_library
+from geko.warehouse import Warehouse
 
 
 def run(*args: object) -> str:
@@ -60,8 +63,40 @@ def test_trim_repair_epilogues_bench_input_prune(tmp_path: Path) -> None:
     assert out.strip() == f"{NAME}: 3 -> 1 solutions"
 
 
+def test_ingest_and_coverage(tmp_path: Path) -> None:
+    db = tmp_path / "w.duckdb"
+    write(tmp_path / "Equality")
+    log = tmp_path / "w.yaml"
+    row = (
+        "- {function: matmul, M: 128, N: 256, K: 512, batch_count: 1, transA: T, transB: N, a_type: bf16_r, b_type: bf16_r, "
+        "c_type: bf16_r, d_type: bf16_r, compute_type: c_f32_r, call_count: 3}\n"
+    )
+    log.write_text(row + row.replace("N: 256", "N: 257"))
+    with Warehouse.open(db) as warehouse:
+        read_workload(warehouse, [log], workload="w")
+        out = json.loads(run("ingest", tmp_path / "Equality", "--db", db, "--format", "json", "--jobs", 0))
+        assert [(row["state"], row["files"], row["new"], row["refused"]) for row in out] == [("new", 1, 1, 0)]
+        asked = ("coverage", "--workload", "w", "--library", "Equality", "--arch", "gfx942", "--db", db)
+        text = run(*asked)
+        assert "workload w, library Equality, for gfx942; times guessed from the sizes" in text
+        rows = json.loads(run(*asked, "--format", "json"))
+        assert [
+            (row["n"], row["status"], row["reason"]) for row in sorted(rows, key=lambda row: row["n"])
+        ] == [
+            (256, "hit", None),
+            (257, "miss", "size"),
+        ]
+        summary = json.loads(run(*asked, "--part", "summary", "--format", "json"))
+        assert [(row["status"], row["shapes"]) for row in summary] == [("hit", 1), ("miss", 1)]
+        (tmp_path / "Equality" / "notes.yaml").write_text("a: 1")
+        result = CliRunner().invoke(app, ["ingest", str(tmp_path / "Equality"), "--db", str(db)])
+    assert result.exit_code == 1
+    assert "notes.yaml" in result.output
+
+
 @pytest.mark.parametrize(
-    "command", ["show", "diff", "merge", "trim", "epilogues", "prune", "create", "bench-input"]
+    "command",
+    ["ingest", "coverage", "show", "diff", "merge", "trim", "epilogues", "prune", "create", "bench-input"],
 )
 def test_every_command_has_help(command: str) -> None:
     assert "Usage" in run(command, "--help")

@@ -7,7 +7,7 @@ import pytest
 from logic_samples import lib, list_form, solution
 
 from geko.errors import InputError
-from geko.library.prune import gemm_tolerance, greedy_cover, prune_library
+from geko.library.prune import gemm_tolerance, greedy_cover, prune_measured
 
 SIZES = [[4096, 4096, 1, 512 * (n + 1)] for n in range(4)]
 
@@ -46,24 +46,24 @@ def test_prune_keeps_one_solution_within_the_tolerance() -> None:
     )
     frame = measured([[100, 99, 50], [100, 99, 50], [50, 100, 50], [50, 100, 99]])
     original = lib(data)
-    pruned = prune_library(original, frame)
+    pruned = prune_measured(original, frame)
     assert [own["KernelNameMin"] for own in pruned.solutions] == [data[5][1]["KernelNameMin"]]
     assert pruned.sizes == [
         [size, [0, gflops]] for size, gflops in zip(SIZES, (99, 99, 100, 100), strict=True)
     ]
     assert len(original.solutions) == 3
-    assert prune_library(original, frame.reverse()).dumps() == pruned.dumps()
-    strict = prune_library(original, frame, tol=0.001)
+    assert prune_measured(original, frame.reverse()).dumps() == pruned.dumps()
+    strict = prune_measured(original, frame, tol=0.001)
     assert len(strict.solutions) == 2
 
 
 def test_clusters_are_covered_apart() -> None:
     data = list_form(2, [[size, [0, 1.0]] for size in SIZES])
     frame = measured([[100, 60]] * 4)
-    assert len(prune_library(lib(data), frame).solutions) == 1, (
+    assert len(prune_measured(lib(data), frame).solutions) == 1, (
         "sizes go to the best, the other cluster's is unused"
     )
     with pytest.raises(InputError, match="4 sizes were not measured"):
-        prune_library(lib(data), frame.with_columns(pl.col("m") + 1))
+        prune_measured(lib(data), frame.with_columns(pl.col("m") + 1))
     with pytest.raises(InputError, match="not in the library"):
-        prune_library(lib(data), frame.with_columns(local_index=pl.lit(9)))
+        prune_measured(lib(data), frame.with_columns(local_index=pl.lit(9)))
