@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import re
 
-from geko.errors import GekoError, UsageError
-
-#: Asked for in the original's spelling or in ours, where there is no such command.
-NO_TUNING = (
-    "tuning new kernels (`geko tune`) is not in this version yet; `geko search` finds the fastest existing kernels, and "
-    "geko.config_generator writes tuning configs in Python"
-)
+from geko.errors import UsageError
 
 _MODES = {"--search": "search", "--bench": "bench", "--tune": "tune"}
 #: Options that the original takes in every mode, and that mean nothing but in these: number of values, modes.
@@ -38,7 +32,6 @@ def translate(words: list[str]) -> list[str]:
 
     Raises:
         UsageError: two modes, a mode flag beside a command, options without either, or an unknown command.
-        GekoError: the mode is tuning, and this version has none.
     """
     from geko.cli.app import COMMANDS
 
@@ -53,10 +46,6 @@ def translate(words: list[str]) -> list[str]:
     modes = [word for word in plain if word in _MODES]
     if modes:
         plain = _mode_first(plain, modes)
-    if plain[:1] == ["tune"] and "tune" not in COMMANDS:
-        if "--help" in plain:
-            return ["--help"]
-        raise GekoError(NO_TUNING)
     if (plain and plain[0].startswith("-") and plain[0] not in _ALONE) or (early and not plain):
         raise UsageError(
             "a command comes first, such as `geko search` (see `geko --help`); in the original's spelling exactly one "

@@ -45,7 +45,7 @@ def test_help_and_version(geko: Geko) -> None:
 )
 def test_what_needs_no_data_imports_nothing_heavy(words: list[str], repo_root: Path) -> None:
     code = (
-        "import sys\nfrom geko.cli import main\nmain(sys.argv[1:])\n"
+        "import sys\nfrom geko.cli import main\nmain()\n"
         "sys.exit(sorted({'duckdb', 'polars', 'pyarrow', 'yaml', 'pandas'} & set(sys.modules)) or 0)"
     )
     done = subprocess.run(

@@ -6,7 +6,7 @@ import pytest
 
 from geko.cli.legacy import translate
 from geko.cli.main import main
-from geko.errors import GekoError, UsageError
+from geko.errors import UsageError
 
 LOG = ["--workload-log", "log.yaml"]
 
@@ -104,11 +104,46 @@ def test_nothing_at_all_shows_the_help(capsys: pytest.CaptureFixture[str]) -> No
     assert "Usage: geko" in "".join(capsys.readouterr())
 
 
-@pytest.mark.parametrize("words", [["tune"], ["--tune", *LOG, "--arch", "gfx950"], ["tune", "--list", "x"]])
-def test_tuning_is_not_there_yet(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(GekoError):
-        translate(words)
-    assert main(words) == 1
-    error = capsys.readouterr().err
-    assert "not in this version yet" in error
-    assert len(error.splitlines()) == 1
+def test_what_tuning_uses_stays_with_it() -> None:
+    words = [
+        "--arch",
+        "gfx950",
+        "--backend=tensile",
+        "--search_space",
+        "generic",
+        "-n",
+        "2",
+        "--no_retry",
+        "--up_thr",
+        "1.1",
+    ]
+    assert translate(["--tune", *LOG, *words]) == [
+        "tune", *LOG, "--arch", "gfx950", "--backend=tensile", "--search-space", "generic", "-n", "2", "--no-retry",
+        "--up-thr", "1.1",
+    ]  # fmt: skip
+    assert translate([*LOG, "-n4", "--tune", "--duration", "1"]) == ["tune", *LOG, "-n4"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--db", "F", "runs"], ["runs", "--db", "F"]),
+        (["-v2", "--format=json", "jobs", "list", "--limit", "3"], ["jobs", "list", "-v2", "--format=json", "--limit", "3"]),
+        (["jobs", "--db", "F", "list"], ["jobs", "list", "--db", "F"]),
+        (["--db=A", "sql", "--db=B", "SELECT 1"], ["sql", "SELECT 1", "--db=A", "--db=B"]),
+        (["--db", "F", "--search", *LOG], ["search", "--db", "F", *LOG]),
+        (["-v", "0", "db", "check", "--", "x"], ["db", "check", "-v", "0", "--", "x"]),
+    ],
+)  # fmt: skip
+def test_common_options_may_stand_before_the_command(words: list[str], expected: list[str]) -> None:
+    assert translate(words) == expected
+
+
+@pytest.mark.parametrize("query", ["-- a_b\nSELECT 1", "--a_b c\nSELECT 1", "-- only = this"])
+def test_sql_that_starts_with_a_comment_is_no_option(query: str) -> None:
+    assert translate(["sql", query, "--format", "csv"]) == ["sql", "--format", "csv", "--", query]
+    assert translate(["--db", "F", "sql", query]) == ["sql", "--db", "F", "--", query]
+
+
+def test_an_option_with_spaces_in_its_value_is_an_option() -> None:
+    assert translate(["sql", "--db=my file", "SELECT 1"]) == ["sql", "SELECT 1", "--db=my file"]

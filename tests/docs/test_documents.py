@@ -24,10 +24,11 @@ PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "d
 #: Pages of which every command line is held to the CLI and every snippet is run.
 HELD = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("warehouse", "capturing-logs", "gpus")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("warehouse", "capturing-logs", "gpus", "cli", "troubleshooting")
+    ),
 ]
-#: Spelling of the original, which the CLI translates before it parses.
-_TRANSLATED = ("--search", "--bench")
 
 
 def _ids(path: Path) -> str:
@@ -70,8 +71,7 @@ def test_command_lines_are_those_of_the_cli(page: Path) -> None:
     lines = list(_command_lines(page))
     assert len(lines) >= 3
     for words in lines:
-        if any(word in _TRANSLATED for word in words):
-            words = translate(words)
+        words = translate(words)
         if words[0].startswith("-"):
             assert words[0] == "--help"
             continue
