@@ -38,10 +38,17 @@ def _uplift_lines(metrics: dict[str, dict[str, float]], word: str) -> list[str]:
     if whole.get("e2e_speedup"):
         lines.append(
             f"The workload's GEMM time falls by {whole['e2e_uplift_pct']:.2f}%, "
-            f"a speed-up of {whole['e2e_speedup']:.4f} ({word}); "
+            f"a speed-up of {whole['e2e_speedup']:.4f}{_between(whole)} ({word}); "
             f"kept GEMMs cover {whole['coverage_pct']:.1f}% of it"
         )
+    if not metrics["config"]["verify"]:
+        lines.append("The results of the kept kernels were NOT checked (--no-verify)")
     return lines
+
+
+def _between(whole: dict[str, float]) -> str:
+    low, high = whole.get("e2e_speedup_low"), whole.get("e2e_speedup_high")
+    return "" if low is None or high is None else f" (95 % interval {low:.4f} to {high:.4f})"
 
 
 def _next_commands(ground: Ground, workdir: Path, label: str) -> list[str]:

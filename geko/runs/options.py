@@ -94,7 +94,7 @@ class RunOptions:
     rule: Literal["interval", "point"] = "interval"
     confirm_candidates: int = 4
     confirm_budget: float = 30.0
-    confirm_run_budget: float = 7200.0
+    confirm_run_budget: float = 36000.0
     max_workspace: int | None = None
     verify: bool = True
     bench_freq: bool = False

@@ -93,7 +93,7 @@ def unlimited(options: RunOptions) -> Protocol:
 
 def verify(options: RunOptions | None = None) -> Protocol:
     """One iteration against the host's reference result."""
-    extra = {"norm_check": True, "allclose_check": True}
+    extra: dict[str, int] = {"norm_check": True, "allclose_check": True}
     if options is not None and options.max_workspace is not None:
         extra["workspace"] = options.max_workspace
     return replace(

@@ -21,7 +21,9 @@ WITH result AS MATERIALIZED (
         sum(x.weighted_us_saved) FILTER (WHERE x.class = 'kept') AS us_saved,
         coalesce(list(x.weighted_uplift_contribution_pct ORDER BY x.weighted_uplift_contribution_pct DESC)
                  FILTER (WHERE x.class = 'kept' AND x.weighted_uplift_contribution_pct IS NOT NULL), []) AS contributions,
-        coalesce(bool_and(x.verified), false) AS verified
+        -- It was asked for, something was checked, and nothing was kept without it.
+        coalesce(TRY_CAST(r.options ->> '$.verify' AS BOOLEAN), true) AND coalesce(bool_or(x.verified), false)
+            AND coalesce(bool_and(x.verified) FILTER (WHERE x.class = 'kept'), true) AS verified
     FROM run AS r
     LEFT JOIN result AS x ON x.run_id = r.run_id
     GROUP BY r.run_id, r.options, r.simulated
@@ -44,7 +46,8 @@ SELECT
         'simulated', l.simulated,
         'config', json_object(
             'up_thr', coalesce(TRY_CAST(options ->> '$.up_thr' AS DOUBLE), 1.03),
-            'error_thr', coalesce(TRY_CAST(options ->> '$.err_thr' AS DOUBLE), 0.03), 'verify', verified),
+            'error_thr', coalesce(TRY_CAST(options ->> '$.err_thr' AS DOUBLE), 0.03), 'verify', verified,
+            'rule', coalesce(options ->> '$.rule', 'point')),
         'counts', json_merge_patch(
             json_object('n_attempted', n_attempted),
             if(verified, json_object('n_valid', n_valid, 'n_invalid', n_invalid), json_object()),
@@ -73,11 +76,13 @@ SELECT
             'n_unique_winning_kernels', n_unique_winners, 'unique_winners_per_gemm', n_unique_winners / nullif(n_kept, 0),
             'pct_kernel_changed_in_attempted', pct_changed),
         'e2e', if(n_kept = 0, json_object(), json_object(
-            'e2e_uplift_pct', saved_pct, 'e2e_speedup', 1 / (1 - saved_pct / 100), 'coverage_pct', coverage_pct,
+            'e2e_uplift_pct', saved_pct, 'e2e_speedup', 1 / (1 - saved_pct / 100), 'e2e_speedup_low', v.speedup_low,
+            'e2e_speedup_high', v.speedup_high, 'coverage_pct', coverage_pct,
             'e2e_us_saved_per_iter', us_saved,
             'top10pct_contribution_share',
             list_sum(contributions[1:ceil(len(contributions) / 10.0)::BIGINT]) / nullif(list_sum(contributions), 0))),
         'per_dtype_layout', coalesce(p.by_type, json_object())
     )::VARCHAR AS document
 FROM lists AS l
+LEFT JOIN (SELECT run_id, speedup_low, speedup_high FROM run_worth) AS v ON v.run_id = l.run_id
 LEFT JOIN per_type AS p ON p.run_id = l.run_id;
