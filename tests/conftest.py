@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -23,12 +25,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--skip-geko-bin", action="store_true", help="skip subprocess tests of bin/geko")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Note every SQL statement that the tests and their processes execute, for the test that looks at all of them."""
+    if "GEKO_TRACE_SQL" not in os.environ:
+        handle, path = tempfile.mkstemp(prefix="geko-statements-", suffix=".txt")
+        os.close(handle)
+        os.environ["GEKO_TRACE_SQL"] = path
+        config.add_cleanup(lambda: Path(path).unlink(missing_ok=True))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for option, marker in (("--skip-slow", "slow"), ("--skip-geko-bin", "geko_bin")):
         if config.getoption(option):
             for item in items:
                 if marker in item.keywords:
                     item.add_marker(pytest.mark.skip(reason=f"{option} given"))
+    last = [item for item in items if "whole_suite" in item.keywords]
+    if last and not _is_whole_suite(config, items):
+        for item in last:
+            item.add_marker(pytest.mark.skip(reason="only some tests are run"))
+    items[:] = [item for item in items if item not in last] + last
+
+
+def _is_whole_suite(config: pytest.Config, items: list[pytest.Item]) -> bool:
+    option = config.option
+    if option.keyword or option.markexpr or option.skip_slow or option.skip_geko_bin or option.collectonly:
+        return False
+    return {item.path for item in items} == set((ROOT / "tests").rglob("test_*.py"))
 
 
 @pytest.fixture(scope="session")
