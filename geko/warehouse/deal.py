@@ -20,6 +20,8 @@ WINDOW_AGE = timedelta(seconds=5)
 JOB_ID, KIND, BATCH_KEY, COST_S, ALONE, ATTEMPTS, TIMEOUT_S, SPEC = range(8)
 # The rest are run, problem, library and protocol.
 REFERENCES = slice(8, 12)
+# A device that has to let the job pass.
+AVOID = 12
 
 ReadyRow = tuple[Any, ...]
 Rows = Callable[..., list[ReadyRow]]
@@ -40,12 +42,13 @@ class _Window:
         """Whether there was no more than this."""
         return len(self.rows) < self.n_asked
 
-    def first(self) -> ReadyRow | None:
-        while self.at < len(self.rows):
-            row = self.rows[self.at]
-            if row[JOB_ID] not in self.taken:
-                return row
+    def first(self, device_id: str | None) -> ReadyRow | None:
+        while self.at < len(self.rows) and self.rows[self.at][JOB_ID] in self.taken:
             self.at += 1
+        for at in range(self.at, len(self.rows)):
+            row = self.rows[at]
+            if row[JOB_ID] not in self.taken and (row[AVOID] is None or row[AVOID] != device_id):
+                return row
         return None
 
     def mates(self, batch_key: str) -> list[ReadyRow]:
@@ -82,21 +85,21 @@ class Dealer:
 
         Args:
             environment_id: of the claiming device.
-            claim: ``kinds``, ``limit``, ``max_cost_s``.
+            claim: ``device_id``, ``kinds``, ``limit``, ``max_cost_s``.
             now: time by the owner's clock.
         """
-        kinds = claim.get("kinds")
+        kinds, device = claim.get("kinds"), claim.get("device_id")
         key = (environment_id, None if kinds is None else tuple(kinds))
         filters = {"environment_id": environment_id, "kinds": kinds, "now": now}
         window = self._windows.get(key)
         first = None
         if window is not None and timedelta(0) <= now - window.read_at < WINDOW_AGE:
-            first = window.first()
+            first = window.first(device)
         if first is None and not (window is not None and window.read_at == now and window.is_all):
             n = WINDOW + len(self._in_flight)
             rows = self._rows("queue/ready", batch_key=None, n=n, **filters)
             window = self._windows[key] = _Window(now, rows, n, taken=set(self._in_flight))
-            first = window.first()
+            first = window.first(device)
         if first is None or window is None:
             return []
         chosen = [first]

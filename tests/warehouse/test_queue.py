@@ -287,6 +287,66 @@ def test_a_failing_device_is_quarantined(bench: Bench) -> None:
     assert len(bench.claim()) == 1
 
 
+def test_a_suspect_runs_on_another_device_next(bench: Bench) -> None:
+    bench.enqueue(2)
+    assert bench.claim(device=1)
+    bench.finish(bench.claim()[0], "crash")
+    bench.clock.move(2)
+    assert bench.claim() == [], "there is a live runner on another device"
+    assert numbers(bench.claim(device=1)) == [0]
+
+
+def test_a_suspect_does_not_wait_for_ever(bench: Bench) -> None:
+    bench.enqueue(2)
+    assert bench.claim(device=1)
+    bench.finish(bench.claim()[0], "crash")
+    bench.clock.move(25)
+    jobs.end_runner(bench.wh, "runner-1")
+    (again,) = bench.claim()
+    assert numbers([again]) == [0], "nobody else is there"
+
+
+def test_a_suspect_that_no_other_device_takes(bench: Bench) -> None:
+    bench.enqueue(2)
+    (busy,) = bench.claim(device=1)
+    bench.finish(bench.claim()[0], "crash")
+    bench.clock.move(20)
+    assert bench.claim() == []
+    jobs.heartbeat(bench.wh, "runner-1", [busy.token])
+    bench.clock.move(12)
+    assert numbers(bench.claim()) == [0]
+
+
+def test_jobs_get_over_a_device_that_fails_them_all(bench: Bench) -> None:
+    bench.enqueue(7, max_attempts=1)
+    (waiting,) = bench.claim(device=1)
+    assert numbers([waiting]) == [6]
+    for _ in range(5):
+        bench.finish(bench.claim()[0], "crash")
+    assert bench.value("SELECT count(*) FROM device WHERE quarantined_at IS NOT NULL") == 1
+    assert [bench.state(nr) for nr in range(6)] == ["pending"] * 6
+    bench.clock.move(2)
+    claims = [bench.claim(device=1)[0] for _ in range(6)]
+    assert sorted(numbers(claims)) == [0, 1, 2, 3, 4, 5]
+    bench.finish(claims[0], "crash", device=1)
+    assert bench.value("SELECT count(*) FROM job WHERE state = 'dead'") == 1, "it failed on two devices"
+
+
+def test_failures_stay_when_no_other_device_works(bench: Bench) -> None:
+    bench.enqueue(7, max_attempts=1)
+    for _ in range(5):
+        bench.finish(bench.claim()[0], "crash")
+    assert bench.value("SELECT count(*) FROM job WHERE state = 'failed'") == 5
+    assert jobs.usable_devices(bench.wh, [DEVICES[0]]) == jobs.Usable(
+        0, ("device 0 was taken out: 5 failures in a row, the last: crash",)
+    )
+    assert jobs.usable_devices(bench.wh, DEVICES[:2]).n_usable == 1
+    assert bench.claim(device=1)
+    assert jobs.usable_devices(bench.wh, [DEVICES[0]]).n_usable == 1, "a runner from another shell helps"
+    assert jobs.retry(bench.wh, run_id=RUN) == 5
+    assert jobs.usable_devices(bench.wh, [DEVICES[0]]).taken_out == ()
+
+
 def test_a_success_between_failures_keeps_the_device(bench: Bench) -> None:
     bench.enqueue(9, max_attempts=1)
     for outcome in ("hang", "hang", "hang", "hang", "ok", "hang", "crash"):
