@@ -199,7 +199,9 @@ def _run(
             how = (
                 f"failed with exit code {code}" if code > 0 else f"was ended by {signal.Signals(-code).name}"
             )
-            raise ToolError(f"TensileCreateLibrary {how}" + (f":\n{tail}" if tail else ", and printed nothing"))
+            raise ToolError(
+                f"TensileCreateLibrary {how}" + (f":\n{tail}" if tail else ", and printed nothing")
+            )
 
 
 def _wait(

@@ -30,6 +30,11 @@ def gemm_tolerance(mean_flops: float, tol: float, scale_tol: bool = True) -> flo
     return min(tol * factor, tol + 0.03)
 
 
+def cluster_keys() -> tuple[str, ...]:
+    """Parameters whose values make a cluster of similar kernels."""
+    return ("MacroTile0", "MacroTile1", "DepthU")
+
+
 def greedy_cover(covers: dict[int, set[int]], wanted: set[int]) -> list[int]:
     """Solutions that cover all GEMMs: each time the one that covers most of the rest, the lowest of equals.
 
@@ -75,7 +80,7 @@ def prune_measured(
     frame = to_polars(measured)
     require_columns(frame, [*_SIZE, "local_index", "gflops"], "missing fields: {missing}")
     count = len(library.solutions)
-    keys = ("MacroTile0", "MacroTile1", "DepthU", *other_keys) if cluster else ()
+    keys = (*cluster_keys(), *other_keys) if cluster else ()
     groups = [str([library.full_solution(n).get(key) for key in keys]) for n in range(count)]
     if frame.filter(~pl.col("local_index").is_between(0, count - 1)).height:
         raise InputError("a measured local_index is not in the library", path=library.path or library.name)

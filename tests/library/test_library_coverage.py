@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from logic_samples import PROBLEM_TYPE, list_form, solution, write
 
-from geko.library_coverage import coverage
 from geko.errors import UsageError
 from geko.ingest import ingest
 from geko.ingest.library_tree import ingest_libraries
+from geko.library_coverage import coverage
 from geko.warehouse import Warehouse
 
 _ROW = {
