@@ -233,6 +233,7 @@ class BuildFolder:
         keep = {self.log.name, _MARK}
         if self.has_checkpoint:
             keep |= {path.name for path in self.path.glob("*-optimization.log")}
+            keep |= {path.name for path in self.path.glob(CHECKPOINT)}
         for path in self.path.iterdir():
             if path.name in keep or any(path.rglob(CHECKPOINT)):
                 continue

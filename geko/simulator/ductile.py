@@ -167,8 +167,8 @@ class Search:
             raise InputError(
                 "no valid individual was found: tensilelite would refuse all kernels that were drawn"
             )
-        self.at_work(number, offspring)
         if offspring:
+            self.at_work(number, offspring)
             timed = self.client.run(
                 offspring, self.problem.sizes, self.problem.bias_types, draw=f"generation {number}", checked=0,
                 generation=number,

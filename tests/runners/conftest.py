@@ -17,6 +17,8 @@ from geko.runners.base import RunContext
 from geko.warehouse.queue import Claim
 
 HERE = Path(__file__).parent
+# Modules that the tests beside this one share.
+sys.path.insert(0, str(HERE))
 
 
 @dataclass

@@ -151,3 +151,19 @@ def test_the_program_of_a_killed_process_dies(tmp_path: Path) -> None:
         assert alive(pid)
         parent.send_signal(signal.SIGKILL)
     gone(pid)
+
+
+def test_a_log_is_added_to_and_stays(tmp_path: Path) -> None:
+    log = tmp_path / "program.log"
+    log.write_text("before\n")
+    for word in ("one", "two"):
+        result = run_process(shell(f"echo {word}"), log=log)
+        assert (result.outcome, result.output) == ("ok", f"{word}\n")
+    assert log.read_text() == "before\none\ntwo\n"
+
+
+def test_a_changing_sign_counts_as_output() -> None:
+    signs = iter(range(10**6))
+    silent = shell("sleep 1.2")
+    assert run_process(silent, stall_s=0.4, tick=lambda: next(signs)).outcome == "ok"
+    assert run_process(silent, stall_s=0.4, tick=lambda: "the same", grace_s=0.1).outcome == "hang"
