@@ -18,10 +18,12 @@ WINDOW_AGE = timedelta(seconds=5)
 
 # Columns of queue/ready.
 JOB_ID, KIND, BATCH_KEY, COST_S, ALONE, ATTEMPTS, TIMEOUT_S, SPEC = range(8)
-# The rest are run, problem, library and protocol.
+# Then come run, problem, library and protocol, and the place of the row in the table.
 REFERENCES = slice(8, 12)
 # A device that has to let the job pass.
 AVOID = 12
+# It is the last column.
+NR = -1
 
 ReadyRow = tuple[Any, ...]
 Rows = Callable[..., list[ReadyRow]]

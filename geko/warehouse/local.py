@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -40,8 +41,11 @@ class LocalFile:
     def __init__(self, path: Path, con: Connection, clock: Callable[[], datetime]) -> None:
         self.path = path
         self._con = con
-        self.writer = Writer(con.cursor(), clock)
         self._queries: weakref.WeakSet[UserQuery] = weakref.WeakSet()
+        self._pool = con.cursor()
+        self._n_threads: int | None = None
+        self._pool_lock = threading.Lock()
+        self.writer = Writer(con.cursor(), clock, self.share_threads)
 
     @classmethod
     def open(cls, path: Path, clock: Callable[[], datetime]) -> LocalFile:
@@ -86,9 +90,33 @@ class LocalFile:
 
     def user_query(self, text: str) -> UserQuery:
         """Start one SELECT or EXPLAIN of the user's."""
-        query = UserQuery(self._con.cursor(), text)
-        self._queries.add(query)
+        with self._pool_lock:
+            query = UserQuery(self._con.cursor(), text)
+            self._queries.add(query)
         return query
+
+    def share_threads(self, busy: bool) -> None:
+        """Give up DuckDB's own threads while others are served, or take them again.
+
+        The small statements of the writing thread gain nothing from them, wait for them when the machine is
+        full, and lose to a user's long query that has them. Nothing is changed while such a query runs:
+        DuckDB would wait for it.
+
+        Args:
+            busy: runners ask for work, or a query comes from another process.
+        """
+        if busy == (self._n_threads is not None):
+            return
+        with self._pool_lock:
+            if busy == (self._n_threads is not None) or any(query.is_running for query in self._queries):
+                return
+            if self._n_threads is None:
+                ((self._n_threads,),) = self._pool.execute("SELECT current_setting('threads')").fetchall()
+                self._pool.execute("SET GLOBAL threads = 1")
+            else:
+                with _niced():
+                    self._pool.execute(f"SET GLOBAL threads = {self._n_threads}")
+                self._n_threads = None
 
     def interrupt_stopped(self) -> None:
         """Interrupt queries that were stopped and still run."""
@@ -149,12 +177,8 @@ def connect(path: Path) -> Connection:
             path.parent.mkdir(parents=True, exist_ok=True)
             with duckdb.connect(":memory:") as maker:
                 maker.execute(f"ATTACH {quoted(str(path))} AS made (STORAGE_VERSION '{STORAGE_VERSION}')")
-        before = _threads()
-        con = duckdb.connect(str(path))
-        for thread in _threads() - before:
-            with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, thread, POOL_NICENESS)
-        return con
+        with _niced():
+            return duckdb.connect(str(path))
     except duckdb.IOException as exc:
         if "lock" in str(exc).lower():
             raise WarehouseBusyError(f"{path} is in use: {exc}") from exc
@@ -163,6 +187,16 @@ def connect(path: Path) -> Connection:
         raise WarehouseError(f"{path} can't be opened: {exc}") from exc
     except OSError as exc:
         raise WarehouseError(f"{path} can't be opened: {exc}") from exc
+
+
+@contextlib.contextmanager
+def _niced() -> Iterator[None]:
+    """Make the threads that start meanwhile less important."""
+    before = _threads()
+    yield
+    for thread in _threads() - before:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, POOL_NICENESS)
 
 
 def _threads() -> set[int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -25,7 +27,11 @@ _JOB_DEFAULTS: dict[str, tuple[Any, pa.DataType]] = {
     "max_attempts": (3, pa.int32()),
     "alone": (False, pa.bool_()),
 }
-
+# Fields of a result that travel as text; its tables travel as Arrow.
+_SENT = (
+    "job_id", "attempt", "token", "runner", "device_id", "outcome", "message", "command", "exit_code", "started_at",
+    "output",
+)  # fmt: skip
 
 Answer = Literal["accepted", "late"]
 
@@ -246,20 +252,28 @@ def _claim_fields(
         "lease_s": lease_s,
         "token": str(uuid.uuid4()),
         "pid": os.getpid(),
-        "host": socket.gethostname(),
+        "host": _host(),
         "ordinal": ordinal,
     }
+
+
+@functools.cache
+def _host() -> str:
+    return socket.gethostname()
 
 
 def _results_payload(results: Sequence[JobResult]) -> dict[str, Any]:
     payload: dict[str, Any] = {"results": [_result_fields(result) for result in results]}
     for view, name in (("measured", "measurements"), ("validated", "validations")):
         parts = [
-            _numbered(rows, at)
-            for at, result in enumerate(results)
+            _typed(rows)
+            for result in results
             if (rows := getattr(result, name)) is not None and rows.num_rows
         ]
         if parts:
+            payload[f"n_{view}"] = [
+                0 if rows is None else rows.num_rows for rows in map(attrgetter(name), results)
+            ]
             payload[view] = (
                 parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")
             )
@@ -387,24 +401,12 @@ def _change(
 
 
 def _result_fields(result: JobResult) -> dict[str, Any]:
-    names = (
-        "job_id",
-        "attempt",
-        "token",
-        "runner",
-        "device_id",
-        "outcome",
-        "message",
-        "command",
-        "exit_code",
-    )
-    fields = {name: getattr(result, name) for name in names}
-    return {**fields, "started_at": result.started_at, "output": result.output}
+    return {name: value for name in _SENT if (value := getattr(result, name)) is not None}
 
 
-def _numbered(rows: pa.Table, at: int) -> pa.Table:
-    """Rows with the position of their result and their own; columns without a type are left out."""
-    keep = [field.name for field in rows.schema if not pa.types.is_null(field.type)]
-    n = rows.num_rows
-    positions = pa.array([at] * n, pa.int32()), pa.array(range(n), pa.int32())
-    return rows.select(keep).append_column("r", positions[0]).append_column("ordinal", positions[1])
+def _typed(rows: pa.Table) -> pa.Table:
+    """Rows without columns of no type."""
+    schema = rows.schema
+    if pa.null() not in schema.types:
+        return rows
+    return rows.select([field.name for field in schema if not pa.types.is_null(field.type)])

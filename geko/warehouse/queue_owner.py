@@ -7,57 +7,43 @@ write.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from geko.domain.identity import content_id
 from geko.errors import UsageError, WarehouseError
 from geko.log import logger
 from geko.warehouse import deal
 from geko.warehouse.engine import Connection, unregister
+from geko.warehouse.evidence import Evidence, Verdict
+from geko.warehouse.feed import FedStatements
 from geko.warehouse.resources import statement_text
 
 # Those that finish a job in queue/judge.
 FINAL_OUTCOMES = frozenset({"ok", "verify_failed", "unsupported", "no_solution", "build_failed"})
 HARDWARE_OUTCOMES = frozenset({"hang", "memory_fault", "crash", "timeout"})
 OPERATIONS = frozenset({"claim", "complete", "exchange", "heartbeat", "release", "end_runner"})
-_RESULT_FIELDS: dict[str, pa.DataType] = {
-    "job_id": pa.string(),
-    "attempt": pa.int32(),
-    "token": pa.string(),
-    "runner": pa.string(),
-    "device_id": pa.string(),
-    "outcome": pa.string(),
-    "message": pa.string(),
-    "command": pa.string(),
-    "exit_code": pa.int32(),
-    "started_at": pa.timestamp("us", "UTC"),
-}
-_LEASE_FIELDS = ("job_ids", "tokens", "runners", "device_ids", "lease_until")
-
-
-@dataclass(slots=True)
-class _Verdict:
-    """A row of queue/judge, and what is done with the result."""
-
-    r: int
-    job_id: str | None
-    run_id: str | None
-    problem_id: str | None
-    library_id: str | None
-    protocol_id: str | None
-    environment_id: str | None
-    accepted: bool
-    new_state: str
-    retry_ms: int | None
-    stored: bool = True
-    answer: str = "accepted"
+_MOST_PLACES = 512
+_TIME = pa.timestamp("us", "UTC")
+# Columns of the input of queue/claim: the row as it was read, and as it is to be.
+_CHANGED = pa.schema(
+    [
+        ("nr", pa.int64()),
+        ("before", pa.string()),
+        ("state", pa.string()),
+        ("new_state", pa.string()),
+        ("new_attempts", pa.int32()),
+        ("new_token", pa.string()),
+        ("runner", pa.string()),
+        ("device_id", pa.string()),
+        ("lease_until", _TIME),
+        ("outcome", pa.string()),
+        ("now", _TIME),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +68,8 @@ class QueuePolicy:
 
 def lease_token(claim_token: str, at: int) -> str:
     """Token of the lease on the ``at``-th job of a claim; made so that a claim can be asked for again."""
-    return content_id("lease", f"{claim_token}:{at}")
+    # The last digits are left for the ids of measurements.
+    return f"{at:08x}{claim_token[8:]}"
 
 
 class StaleLeaseError(WarehouseError):
@@ -95,22 +82,41 @@ class QueueOwner:
     def __init__(
         self, con: Connection, clock: Callable[[], datetime], policy: QueuePolicy | None = None
     ) -> None:
+        # queue/claim finds its rows by their places as long as there are not more than this.
+        con.execute(f"SET dynamic_or_filter_threshold = {_MOST_PLACES}")
         self._con = con
         self._clock = clock
         self.policy = policy or QueuePolicy()
+        self._seen_every = timedelta(seconds=self.policy.seen_every_s)
         self._devices: dict[str, tuple[str, bool]] | None = None
         self._dealer = deal.Dealer(self._rows)
+        self._fed = FedStatements(con)
+        self._evidence = Evidence(self._fed, self._rows)
+        # Jobs that change hands in this transaction: rows of _CHANGED.
+        self._changed: list[tuple[Any, ...]] = []
+        self._n_finished = 0
         # What results need of the jobs on lease, by token: saves reading it again.
         self._leased: dict[str, tuple[Any, ...]] = {}
         self._expired_at: datetime | None = None
-        self._seen: dict[str, datetime] = {}
+        # Runners that are in table runner, those that were active since, and when that was last written.
+        self._known: set[str] = set()
+        self._active: dict[str, Mapping[str, Any]] = {}
+        self._seen_at: datetime | None = None
 
     def forget(self) -> None:
-        """Something else was written, or a transaction was undone."""
+        """Something else was written: what was read may have changed."""
         self._devices = None
         self._dealer.forget()
         self._leased.clear()
-        self._seen.clear()
+        self._known.clear()
+
+    def undone(self) -> None:
+        """The transaction was undone."""
+        self.forget()
+        self._changed.clear()
+        self._n_finished = 0
+        self._fed.forget()
+        self._evidence.forget()
 
     def _rows(
         self, name: str, inputs: Mapping[str, pa.Table] | None = None, **params: Any
@@ -159,7 +165,8 @@ class QueueOwner:
             return None
         if op == "end_runner":
             self._rows("queue/end_runner", runner=payload["runner"], now=now)
-            self._seen.pop(payload["runner"], None)
+            self._known.discard(payload["runner"])
+            self._active.pop(payload["runner"], None)
             return None
         raise UsageError(f"unknown operation {op!r}")
 
@@ -174,14 +181,15 @@ class QueueOwner:
         return [token for token in tokens if token in valid]
 
     def _note_runners(self, payloads: Iterable[Mapping[str, Any]], now: datetime) -> None:
-        every = timedelta(seconds=self.policy.seen_every_s)
-        due = {
-            payload["runner"]: payload
-            for payload in payloads
-            if payload["runner"] not in self._seen or now - self._seen[payload["runner"]] >= every
-        }
-        if not due:
+        """Note in table runner who is there: new ones at once, the others together every few seconds."""
+        new = False
+        for payload in payloads:
+            self._active[payload["runner"]] = payload
+            new = new or payload["runner"] not in self._known
+        last = self._seen_at
+        if not new and last is not None and timedelta(0) <= now - last < self._seen_every:
             return
+        due = self._active
         seen = pa.table(
             {
                 "runner": pa.array(list(due), pa.string()),
@@ -192,7 +200,9 @@ class QueueOwner:
             }
         )
         self._rows("queue/seen_runners", {"seen": seen}, now=now)
-        self._seen.update(dict.fromkeys(due, now))
+        self._known.update(due)
+        self._active = {}
+        self._seen_at = now
 
     # Claims
     # ---------------------------------------------------------------------------------------------------
@@ -207,7 +217,7 @@ class QueueOwner:
                 answer got lost).
 
         Returns:
-            For each request its claims.
+            For each request its claims; they hold once `settle` was called.
         """
         now = self._clock()
         if self._devices is None:
@@ -215,7 +225,6 @@ class QueueOwner:
         self._note_runners(payloads, now)
         self._dealer.start()
         dealt: list[list[dict[str, Any]]] = []
-        leases: dict[str, list[Any]] = {name: [] for name in _LEASE_FIELDS}
         for payload in payloads:
             environment, quarantined = self._devices.get(payload["device_id"], (None, False))
             if environment is None:
@@ -225,15 +234,30 @@ class QueueOwner:
             items = self._existing(payload) if payload.get("again") else []
             if not items and not quarantined:
                 chosen = self._dealer.deal(environment, payload, now)
-                items = [
-                    self._lease(payload, at, row, environment, leases, now) for at, row in enumerate(chosen)
-                ]
+                items = [self._lease(payload, at, row, environment, now) for at, row in enumerate(chosen)]
             dealt.append(items)
-        if leases["job_ids"]:
-            n_leased = self._rows("queue/claim", None, now=now, **leases)[0][0]
-            if n_leased != len(leases["job_ids"]):
-                raise WarehouseError("jobs changed while they were dealt out; claim again")
         return dealt
+
+    def settle(self) -> None:
+        """Write which jobs changed hands.
+
+        Raises:
+            StaleLeaseError: if a result or a claim doesn't fit the table; the transaction is to be undone.
+        """
+        if not self._changed:
+            return
+        columns = zip(*self._changed, strict=True)
+        changed = pa.Table.from_arrays(
+            [pa.array(column, field.type) for column, field in zip(columns, _CHANGED, strict=True)],
+            schema=_CHANGED,
+        )
+        n_finished, self._n_finished = self._n_finished, 0
+        self._changed.clear()
+        n_changed = self._fed.run("queue/claim", {"changed": changed})[0][0]
+        if n_changed != changed.num_rows:
+            if n_finished:
+                raise StaleLeaseError("a lease is no longer what it was")
+            raise WarehouseError("jobs changed while they were dealt out; claim again")
 
     def _lease(
         self,
@@ -241,19 +265,18 @@ class QueueOwner:
         at: int,
         row: tuple[Any, ...],
         environment: str,
-        leases: dict[str, list[Any]],
         now: datetime,
     ) -> dict[str, Any]:
         token = lease_token(payload["token"], at)
-        self._leased[token] = (row[deal.JOB_ID], *row[deal.REFERENCES], environment)
-        leases["job_ids"].append(row[deal.JOB_ID])
-        leases["tokens"].append(token)
-        leases["runners"].append(payload["runner"])
-        leases["device_ids"].append(payload["device_id"])
-        leases["lease_until"].append(now + timedelta(seconds=payload.get("lease_s") or self.policy.lease_s))
+        job_id, nr, attempts = row[deal.JOB_ID], row[deal.NR], row[deal.ATTEMPTS]
+        self._leased[token] = (nr, attempts + 1, job_id, *row[deal.REFERENCES], environment)
+        until = now + timedelta(seconds=payload.get("lease_s") or self.policy.lease_s)
+        before = (nr, f"{job_id} pending {attempts}", "pending")
+        after = ("leased", attempts + 1, token, payload["runner"], payload["device_id"], until, None, now)
+        self._changed.append(before + after)
         return {
-            "job_id": row[deal.JOB_ID],
-            "attempt": row[deal.ATTEMPTS] + 1,
+            "job_id": job_id,
+            "attempt": attempts + 1,
             "token": token,
             "kind": row[deal.KIND],
             "batch_key": row[deal.BATCH_KEY],
@@ -275,10 +298,9 @@ class QueueOwner:
         """Store the results of several requests at once.
 
         Args:
-            payloads: ``results`` (dicts with the fields of JobResult) and optionally the tables ``measured``
-                and
-                ``validated`` whose column ``r`` is the position in ``results`` and ``ordinal`` that among
-                its rows.
+            payloads: ``results`` (dicts with the fields of JobResult that are set) and optionally the tables
+                ``measured`` and ``validated``, rows of all results in order, with ``n_measured`` and
+                ``n_validated``, the number of rows of each result.
 
         Returns:
             For each request ``"accepted"`` or ``"late"`` per result.
@@ -288,41 +310,42 @@ class QueueOwner:
         if not results:
             return [[] for _ in payloads]
         verdicts = self._finish(results, now) or self._judge(results, now)
-        self._store_attempts(results, verdicts, now)
-        for view, name in (("measured", "queue/add_measurements"), ("validated", "queue/add_validations")):
-            rows = _with_job_columns(payloads, view, results, verdicts)
-            if rows is not None and rows.num_rows:
-                self._rows(name, {view: rows}, now=now)
+        self._evidence.store(payloads, results, verdicts, now)
         self._quarantine(results, now)
         answers = iter(verdict.answer for verdict in verdicts)
         return [[next(answers) for _ in payload["results"]] for payload in payloads]
 
-    def _finish(self, results: Sequence[Mapping[str, Any]], now: datetime) -> list[_Verdict]:
-        """Accept results that all finish a job whose lease is known here; nothing if they don't."""
-        tokens = [item["token"] for item in results]
-        usual = all(item["outcome"] in FINAL_OUTCOMES and item["token"] in self._leased for item in results)
-        if not usual or len(set(tokens)) < len(tokens):
+    def _finish(self, results: Sequence[Mapping[str, Any]], now: datetime) -> list[Verdict]:
+        """Accept results that all finish a job whose lease is known here; nothing if they don't.
+
+        The usual case of queue/judge and queue/complete; `settle` finds out when it isn't.
+        """
+        leased = self._leased
+        tokens = {item["token"] for item in results}
+        if len(tokens) < len(results) or not all(
+            item["outcome"] in FINAL_OUTCOMES and item["token"] in leased for item in results
+        ):
             return []
-        n_finished = self._rows(
-            "queue/finish",
-            job_ids=[item["job_id"] for item in results],
-            attempts=[item["attempt"] for item in results],
-            tokens=tokens,
-            outcomes=[item["outcome"] for item in results],
-            now=now,
-        )[0][0]
-        if n_finished != len(results):
-            # The transaction is undone and each request judged by itself.
-            self.forget()
-            raise StaleLeaseError("a lease is no longer what it was")
         verdicts = []
-        for r, token in enumerate(tokens):
-            job_id, run_id, problem_id, library_id, protocol_id, environment_id = self._leased.pop(token)
+        changed: list[tuple[Any, ...]] = []
+        for r, item in enumerate(results):
+            token = item["token"]
+            nr, attempts, job_id, *references = leased[token]
+            if item["job_id"] != job_id or item["attempt"] != attempts:
+                return []
+            before = (nr, f"{job_id} leased {attempts} {token}", "leased")
+            after = ("done", attempts, None, None, None, None, item["outcome"], now)
+            changed.append(before + after)
+            run_id, problem_id, library_id, protocol_id, environment_id = references
             job = (job_id, run_id, problem_id, library_id, protocol_id, environment_id)
-            verdicts.append(_Verdict(r, *job, accepted=True, new_state="done", retry_ms=None))
+            verdicts.append(Verdict(r, *job, accepted=True, new_state="done", retry_ms=None))
+        for token in tokens:
+            del leased[token]
+        self._changed += changed
+        self._n_finished += len(results)
         return verdicts
 
-    def _judge(self, results: Sequence[Mapping[str, Any]], now: datetime) -> list[_Verdict]:
+    def _judge(self, results: Sequence[Mapping[str, Any]], now: datetime) -> list[Verdict]:
         suspects = sorted({item["job_id"] for item in results if item["outcome"] in HARDWARE_OUTCOMES})
         failures = self._rows("queue/hardware_failures", job_ids=suspects) if suspects else []
         devices: dict[str, set[str]] = {}
@@ -335,11 +358,13 @@ class QueueOwner:
             attempts=[item["attempt"] for item in results],
             tokens=[item["token"] for item in results],
             outcomes=[item["outcome"] for item in results],
-            elsewhere=[bool(devices.get(item["job_id"], set()) - {item["device_id"]}) for item in results],
+            elsewhere=[
+                bool(devices.get(item["job_id"], set()) - {item.get("device_id")}) for item in results
+            ],
             backoff_s=self.policy.backoff_s,
             max_backoff_s=self.policy.max_backoff_s,
         )
-        verdicts = sorted((_Verdict(*row) for row in judged), key=lambda verdict: verdict.r)
+        verdicts = sorted((Verdict(*row) for row in judged), key=lambda verdict: verdict.r)
         stale = [results[verdict.r]["token"] for verdict in verdicts if not verdict.accepted]
         known: dict[tuple[Any, ...], bool] = {}
         if stale:
@@ -364,7 +389,7 @@ class QueueOwner:
         return verdicts
 
     def _apply_verdicts(
-        self, results: Sequence[Mapping[str, Any]], verdicts: Sequence[_Verdict], now: datetime
+        self, results: Sequence[Mapping[str, Any]], verdicts: Sequence[Verdict], now: datetime
     ) -> None:
         accepted = [verdict for verdict in verdicts if verdict.accepted]
         if accepted:
@@ -379,49 +404,11 @@ class QueueOwner:
             if any(verdict.new_state == "pending" for verdict in accepted):
                 self._dealer.forget()
 
-    def _store_attempts(
-        self, results: Sequence[Mapping[str, Any]], verdicts: Sequence[_Verdict], now: datetime
-    ) -> None:
-        stored = [verdict for verdict in verdicts if verdict.stored]
-        if not stored:
-            return
-        items = [results[verdict.r] for verdict in stored]
-        columns = {
-            name: pa.array([item.get(name) for item in items], kind) for name, kind in _RESULT_FIELDS.items()
-        }
-        columns["output_id"] = pa.array(self._store_outputs(items), pa.string())
-        columns["late"] = pa.array([not verdict.accepted for verdict in stored])
-        self._rows("queue/add_attempts", {"attempted": pa.table(columns)}, now=now)
-
-    def _store_outputs(self, results: Sequence[Mapping[str, Any]]) -> list[str | None]:
-        ids: list[str | None] = []
-        found: dict[str, tuple[str, int, str]] = {}
-        for item in results:
-            text = item.get("output")
-            if text is None:
-                ids.append(None)
-                continue
-            data = text.encode()
-            sha256 = hashlib.sha256(data).hexdigest()
-            output_id = content_id("output", sha256)
-            ids.append(output_id)
-            found[output_id] = (sha256, len(data), text)
-        if found:
-            columns = list(zip(*found.values(), strict=True))
-            names = ("sha256", "n_bytes", "texts")
-            self._rows(
-                "queue/add_outputs",
-                None,
-                output_ids=list(found),
-                **{name: list(column) for name, column in zip(names, columns, strict=True)},
-            )
-        return ids
-
     def _quarantine(self, results: Sequence[Mapping[str, Any]], now: datetime) -> None:
         suspects = {
             item["device_id"]
             for item in results
-            if item["outcome"] in HARDWARE_OUTCOMES and item["device_id"]
+            if item["outcome"] in HARDWARE_OUTCOMES and item.get("device_id")
         }
         if not suspects:
             return
@@ -440,58 +427,3 @@ class QueueOwner:
             # Its failures say nothing about jobs that failed nowhere else.
             self._rows("queue/forgive", device_ids=[device_id], now=now)
             self._dealer.forget()
-
-
-def _with_job_columns(
-    payloads: Sequence[Mapping[str, Any]],
-    view: str,
-    results: Sequence[Mapping[str, Any]],
-    verdicts: Sequence[_Verdict],
-) -> pa.Table | None:
-    """The rows of all requests, with the columns that follow from their results and jobs."""
-    parts, base = [], 0
-    for payload in payloads:
-        part = payload.get(view)
-        if part is not None and part.num_rows:
-            position = part.schema.get_field_index("r")
-            if base:
-                shifted = pc.add(part.column(position), pa.scalar(base, pa.int32()))
-                part = part.set_column(position, "r", shifted)
-            parts.append(part)
-        base += len(payload["results"])
-    if not parts:
-        return None
-    table = parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")
-    optional = {
-        "problem_id": pa.string(),
-        "library_id": pa.string(),
-        "measured_at": pa.timestamp("us", "UTC"),
-    }
-    if view == "validated":
-        optional["extra"] = pa.string()
-    for name, kind in optional.items():
-        if name not in table.column_names:
-            table = table.append_column(name, pa.nulls(table.num_rows, kind))
-    text = pa.string()
-    of_result = {
-        "job_id": pa.array([verdict.job_id for verdict in verdicts], text),
-        "run_id": pa.array([verdict.run_id for verdict in verdicts], text),
-        "job_problem_id": pa.array([verdict.problem_id for verdict in verdicts], text),
-        "job_library_id": pa.array([verdict.library_id for verdict in verdicts], text),
-        "protocol_id": pa.array([verdict.protocol_id for verdict in verdicts], text),
-        "environment_id": pa.array([verdict.environment_id for verdict in verdicts], text),
-        "late": pa.array([not verdict.accepted for verdict in verdicts], pa.bool_()),
-        "attempt": pa.array([item["attempt"] for item in results], pa.int32()),
-        "device_id": pa.array([item["device_id"] for item in results], text),
-        "token": pa.array([item["token"] for item in results], text),
-    }
-    if not all(verdict.stored for verdict in verdicts):
-        stored = pa.array([verdict.stored for verdict in verdicts]).take(table["r"].combine_chunks())
-        table = table.filter(stored)
-    owned = [name for name in table.column_names if name in of_result]
-    if owned:
-        table = table.drop_columns(owned)
-    rows = table["r"].combine_chunks()
-    for name, values in of_result.items():
-        table = table.append_column(name, values.take(rows))
-    return table.drop_columns("r").combine_chunks()

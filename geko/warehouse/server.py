@@ -40,7 +40,7 @@ _READERS = 4
 class Connection:
     """One client: bytes that came in part, bytes still to be sent, and its running query."""
 
-    def __init__(self, sock: socket.socket, wake: Callable[[], None]) -> None:
+    def __init__(self, sock: socket.socket, wake: Callable[[Connection], None]) -> None:
         self.sock = sock
         self.query: UserQuery | None = None
         self.closed = False
@@ -74,6 +74,9 @@ class Connection:
                 frames.append((self._buffer, self._header_length))
                 self._header_length = None
                 self._buffer = bytearray(wire.PREFIX.size)
+                self._filled = 0
+                # A client waits for its answer before it asks again; what comes sooner wakes the selector anew.
+                return frames
             self._filled = 0
 
     def send(self, parts: Sequence[bytes | memoryview]) -> None:
@@ -85,7 +88,7 @@ class Connection:
             self._n_unsent += sum(len(part) for part in parts)
             self._flush()
             if self._unsent:
-                self._wake()
+                self._wake(self)
 
     def flush(self) -> bool:
         """Send on; whether something is left."""
@@ -93,11 +96,6 @@ class Connection:
             self._flush()
             self._changed.notify_all()
             return bool(self._unsent)
-
-    @property
-    def unsent(self) -> bool:
-        """Whether bytes wait for the client."""
-        return self._n_unsent > 0
 
     def wait_for_client(self) -> bool:
         """Wait until the client has read most of what was sent; False when it is gone."""
@@ -149,6 +147,8 @@ class Server:
         self._maintenance = maintenance
         self._selector = selectors.DefaultSelector()
         self._connections: set[Connection] = set()
+        # Clients for whom bytes wait that didn't fit into the socket.
+        self._unsent: deque[Connection] = deque()
         self._stopping = False
         self._pid = os.getpid()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="geko-read")
@@ -220,7 +220,9 @@ class Server:
     # The thread that moves bytes
     # ------------------------------------------------------------------------------
 
-    def _wake(self) -> None:
+    def _wake(self, unsent: Connection | None = None) -> None:
+        if unsent is not None:
+            self._unsent.append(unsent)
         with contextlib.suppress(OSError):
             self._wake_in.send(b"x")
 
@@ -267,14 +269,16 @@ class Server:
         self._selector.register(sock, selectors.EVENT_READ, connection)
 
     def _watch_unsent(self) -> None:
-        for connection in list(self._connections):
-            wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.unsent else 0)
-            if self._selector.get_key(connection.sock).events != wanted:
-                self._selector.modify(connection.sock, wanted, connection)
+        while self._unsent:
+            connection = self._unsent.popleft()
+            if connection in self._connections:
+                self._selector.modify(
+                    connection.sock, selectors.EVENT_READ | selectors.EVENT_WRITE, connection
+                )
 
     def _serve(self, connection: Connection, events: int) -> None:
-        if events & selectors.EVENT_WRITE:
-            connection.flush()
+        if events & selectors.EVENT_WRITE and not connection.flush():
+            self._selector.modify(connection.sock, selectors.EVENT_READ, connection)
         if not events & selectors.EVENT_READ:
             return
         try:
@@ -350,6 +354,7 @@ class Server:
 
     def _stream(self, connection: Connection, header: dict[str, Any]) -> None:
         try:
+            self._file.share_threads(True)
             query = self._file.user_query(header["text"])
             connection.query = query
             if connection.closed:

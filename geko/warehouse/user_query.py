@@ -86,6 +86,11 @@ class UserQuery:
         """The rows as a reader."""
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
 
+    @property
+    def is_running(self) -> bool:
+        """Whether its thread still works."""
+        return self._thread.is_alive()
+
     def stop(self) -> None:
         """Interrupt the query; harmless when it has ended."""
         self._stopped = True

@@ -22,8 +22,10 @@ from geko.errors import GekoError, WarehouseBusyError, WarehouseError
 
 PREFIX = struct.Struct("!4sIQ")
 MAGIC = b"GEKO"
-VERSION = 1
+VERSION = 2
 _TIME = "$time"
+# Bodies of less than this are copied behind the header and sent with it.
+_SMALL = 1 << 16
 
 
 def encode(
@@ -39,11 +41,14 @@ def encode(
         body = sink.getvalue()
         bodies.append(body)
         names.append((name, body.size))
-    text = json.dumps({**header, "tables": names}, default=_to_json, separators=(",", ":")).encode()
+    text = _ENCODER.encode({**header, "tables": names}).encode()
     # Arrow wants its buffers at multiples of 8 bytes.
     text += b" " * (-len(text) % 64)
-    prefix = PREFIX.pack(MAGIC, len(text), sum(size for _, size in names))
-    return [prefix + text, *(memoryview(body) for body in bodies)]
+    n_bytes = sum(size for _, size in names)
+    start = PREFIX.pack(MAGIC, len(text), n_bytes) + text
+    if n_bytes < _SMALL:
+        return [b"".join([start, *bodies])]
+    return [start, *(memoryview(body) for body in bodies)]
 
 
 def lengths(prefix: bytes | bytearray | memoryview) -> tuple[int, int]:
@@ -63,7 +68,7 @@ def decode(
 ) -> tuple[dict[str, Any], dict[str, pa.Table]]:
     """Header and tables of a frame without its prefix; the tables use the payload's memory."""
     view = memoryview(payload)
-    header: dict[str, Any] = json.loads(bytes(view[:header_length]), object_hook=_from_json)
+    header: dict[str, Any] = _DECODER.decode(str(view[:header_length], "utf-8"))
     tables = {}
     at = header_length
     for name, size in header.pop("tables"):
@@ -110,3 +115,8 @@ def _to_json(value: Any) -> Any:
 
 def _from_json(found: dict[str, Any]) -> Any:
     return datetime.fromisoformat(found[_TIME]) if len(found) == 1 and _TIME in found else found
+
+
+# Made once: json.dumps and json.loads make one for every call with options.
+_ENCODER = json.JSONEncoder(default=_to_json, separators=(",", ":"))
+_DECODER = json.JSONDecoder(object_hook=_from_json)

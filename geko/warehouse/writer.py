@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,6 +18,13 @@ from geko.warehouse.queue_owner import QueueOwner, StaleLeaseError
 from geko.warehouse.steps import Step
 
 TICK_S = 1.0
+# A commit costs the same for one request and for thirty, so that it is worth waiting for those who will ask in a moment:
+# the runners that asked within RECENT_S, for at most GATHER_S.
+GATHER_S = 0.008
+RECENT_S = 0.1
+# Runners that ask for nothing that long leave the machine to others.
+QUIET_S = 5.0
+GATHERED = frozenset({"claim", "complete", "exchange"})
 
 
 class Closing(WarehouseError):
@@ -44,14 +52,22 @@ class Writer:
     Args:
         con: a connection that nothing else uses.
         clock: time of leases.
+        busy: is told when runners begin to ask for work, and when they have stopped for a while.
     """
 
-    def __init__(self, con: Connection, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, con: Connection, clock: Callable[[], datetime], busy: Callable[[bool], None] = lambda busy: None
+    ) -> None:
         self._con = con
         self.queue = QueueOwner(con, clock)
+        self._busy = busy
         self._waiting: list[Request] = []
         self._changed = threading.Condition()
         self._stopping = False
+        # When each runner asked last, when any of them did, and how many are waited for now.
+        self._asked: dict[str, float] = {}
+        self._asked_at = -QUIET_S
+        self._wanted = 1
         self._thread = threading.Thread(target=self._loop, name="geko-writer", daemon=True)
         self._thread.start()
 
@@ -60,7 +76,8 @@ class Writer:
         with self._changed:
             if not self._stopping:
                 self._waiting.append(request)
-                self._changed.notify()
+                if len(self._waiting) in (1, self._wanted) or request.op not in GATHERED:
+                    self._changed.notify()
                 return
         request.answer(None, Closing("the owner of the warehouse is closing it"))
 
@@ -91,13 +108,33 @@ class Writer:
             with self._changed:
                 if not self._waiting and not self._stopping:
                     self._changed.wait(TICK_S)
+                self._gather()
                 batch, self._waiting = self._waiting, []
                 if not batch and self._stopping:
                     return
             try:
+                self._busy(time.monotonic() - self._asked_at < QUIET_S)
                 self._cycle(batch)
             except Exception:  # the thread must survive: everybody waits for it
                 logger.exception("the writing thread failed; it goes on")
+
+    def _gather(self) -> None:
+        """Wait a moment for runners that are likely to ask now; the lock is held."""
+        self._wanted = len(self._asked)
+        start = now = time.monotonic()
+        while (
+            0 < len(self._waiting) < self._wanted
+            and now - start < GATHER_S
+            and not self._stopping
+            and all(request.op in GATHERED for request in self._waiting)
+        ):
+            self._changed.wait(start + GATHER_S - now)
+            now = time.monotonic()
+        self._wanted = 1
+        for request in self._waiting:
+            if request.op in GATHERED:
+                self._asked[_runner(request.payload)] = self._asked_at = now
+        self._asked = {runner: at for runner, at in self._asked.items() if now - at < RECENT_S}
 
     def _cycle(self, batch: list[Request]) -> None:
         if not batch:
@@ -138,11 +175,11 @@ class Writer:
         return results
 
     def _roll_back(self) -> None:
-        self.queue.forget()
         try:
             self._con.execute("ROLLBACK")
         except duckdb.Error:
             logger.debug("nothing to roll back", exc_info=True)
+        self.queue.undone()
 
     def _execute(self, batch: Sequence[Request]) -> list[Any]:
         """Results first and claims last, so that a claim sees the newest state; the rest in order."""
@@ -156,6 +193,8 @@ class Writer:
         completes, claims = by_op.pop("complete", []), by_op.pop("claim", [])
         self._together(batch, results, sorted(completes + exchanges), self.queue.complete)
         answers = {at: results[at] for at in exchanges}
+        if by_op:
+            self.queue.settle()
         for at in sorted(at for group in by_op.values() for at in group):
             request = batch[at]
             if request.op == "apply":
@@ -166,6 +205,7 @@ class Writer:
             else:
                 results[at] = self.queue.single(request.op, request.payload)
         self._together(batch, results, sorted(claims + exchanges), self.queue.claim)
+        self.queue.settle()
         for at in exchanges:
             results[at] = {"answers": answers[at], "claims": results[at]}
         return results
@@ -184,3 +224,8 @@ class Writer:
     def _steps(self, steps: Sequence[Step]) -> list[Any]:
         self.queue.forget()
         return [run_step(self._con, step) for step in steps]
+
+
+def _runner(payload: Mapping[str, Any]) -> str:
+    results = payload.get("results")
+    return str(payload["runner"] if "runner" in payload else results[0]["runner"] if results else "")

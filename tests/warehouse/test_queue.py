@@ -465,10 +465,12 @@ def test_one_transaction_deals_past_the_window(limit: int) -> None:
             Statement("queue/add_jobs", {"run_id": RUN, "now": clock.time}, {"wanted": wanted}),
         )
         payloads = [
-            {"runner": "r", "device_id": DEVICES[0], "token": f"t{nr}", "limit": limit, "kinds": kinds}
+            {"runner": "r", "device_id": DEVICES[0], "token": f"{nr:032x}", "limit": limit, "kinds": kinds}
             for nr, kinds in enumerate([None, ["baseline"]] * n)
         ]
-        claims = [item for items in QueueOwner(scratch.con, clock).claim(payloads) for item in items]
+        queue = QueueOwner(scratch.con, clock)
+        claims = [item for items in queue.claim(payloads) for item in items]
+        queue.settle()
     assert [item["spec"] for item in claims] == [f'{{"nr":{nr}}}' for nr in range(n - 1, -1, -1)]
 
 

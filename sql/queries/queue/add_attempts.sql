@@ -1,2 +1,2 @@
 -- One row for every result, late ones too (input: attempted, whose columns are those of the table).
-INSERT INTO job_attempt BY NAME SELECT *, $now::TIMESTAMPTZ AS ended_at FROM attempted;
+INSERT INTO job_attempt BY NAME SELECT * FROM attempted;

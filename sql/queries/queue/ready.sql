@@ -9,7 +9,7 @@ SELECT j.job_id::VARCHAR AS job_id, j.kind, j.batch_key, j.cost_s, j.alone, j.at
                              WHERE d.environment_id = $environment_id::UUID AND d.device_id <> j.device_id
                                AND d.quarantined_at IS NULL AND r.ended_at IS NULL
                                AND r.last_seen > $now::TIMESTAMPTZ - INTERVAL 1 MINUTE)
-            THEN j.device_id::VARCHAR END AS avoid
+            THEN j.device_id::VARCHAR END AS avoid, j.nr
 FROM (
     SELECT job_id, run_id, problem_id, library_id, protocol_id, kind, batch_key, cost_s, alone, attempts, timeout_s, priority,
            not_before, device_id, rowid AS nr
