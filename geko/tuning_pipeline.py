@@ -461,7 +461,7 @@ class TuneRun(Run):
     def _tune(self, warehouse: Warehouse, run_id: str, ground: Ground, stages: Stages) -> None:
         from geko.runs.tune_stage import tune
 
-        tune(warehouse, run_id, ground, stages, self.options, self.workdir)
+        tune(warehouse, run_id, ground, stages, self.options, self.workdir / FOLDER)
 
     def _build(self, warehouse: Warehouse, run_id: str, ground: Ground) -> Library | None:
         """Build the library of all new kernels; None when there is none."""

@@ -268,6 +268,54 @@ def _bench_row(
     }
 
 
+def summarize(
+    hipblaslt_path: str | Path | None,
+    log_file: str | Path,
+    output_dir: str | Path,
+    keep_thr: float = 0.0,
+    devices: Sequence[int] = (0,),
+    bench_freq: bool = False,
+    custom_lib_dir: str | Path | None = None,
+    device: int | None = None,
+    *,
+    db: str | Path | None = None,
+    verbose: int = 1,
+) -> tuple[Any, Any]:
+    """Time a workload with the stock library, and leave out the GEMMs that don't matter.
+
+    Args:
+        hipblaslt_path: built hipBLASLt checkout; not needed with ``keep_thr`` 0.
+        log_file: workload log.
+        output_dir: ``summary.csv`` and ``gemms.csv`` go there, with a threshold also the baseline as input for
+            hipblaslt-bench and its output.
+        keep_thr: percentage of the workload's time below which a GEMM is left out. With 0 nothing is timed and all are kept.
+        devices: device ordinals.
+        bench_freq: record clocks.
+        custom_lib_dir: built library to time instead of the stock one.
+        device: one device, instead of ``devices``.
+        db: the warehouse; None for ``$GEKO_DB``, else ``./geko.duckdb``.
+        verbose: 0 shows no progress.
+
+    Returns:
+        Frames: the summary, most expensive first (without a threshold the GEMMs with their calls, in the order of the log),
+        and the distinct GEMMs that are kept.
+
+    Raises:
+        MissingFileError: no such log, or no built checkout.
+        UsageError: a threshold that is no percentage.
+        RunFailedError: no GEMM could be timed.
+    """
+    from geko.runs.summary_run import summary_of
+
+    chosen = (device,) if device is not None else tuple(devices)
+    root = None if hipblaslt_path is None else Path(hipblaslt_path)
+    custom = None if custom_lib_dir is None else Path(custom_lib_dir)
+    summary, gemms = summary_of(
+        db, Path(log_file), Path(output_dir), keep_thr, root, chosen, bench_freq, custom, verbose
+    )
+    return to_frame(summary), to_frame(gemms)
+
+
 def dump(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
     """Write rows as a YAML list of flow mappings, one a line, as hipblaslt-bench and `parse` read them."""
     write_text_atomic(path, "".join(f"- {{{_flow(row)}}}\n" for row in rows) or "[]\n")

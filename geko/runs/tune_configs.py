@@ -170,7 +170,7 @@ def _facts(text: str, path: Path, refused: dict[str, str]) -> ConfigFacts | None
     try:
         return read_config(text, path)
     except InputError as error:
-        refused[path.name] = str(error).removeprefix(f"{path}: ")
+        refused[path.name] = str(error).removeprefix(str(path)).lstrip(": ")
         return None
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from geko.fsio import write_text_atomic
 from geko.log import logger
-from geko.runs.tune_configs import FOLDER
 from geko.warehouse import Statement, queue
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def tune(
     ground: Ground,
     stages: Stages,
     options: TuneOptions,
-    workdir: Path,
+    folder: Path,
 ) -> None:
     """Run the configs of a run; those that are done are not run again.
 
@@ -40,7 +39,7 @@ def tune(
         ground: where.
         stages: the run's stages.
         options: options of the run.
-        workdir: working directory; ``optimizations/running_jobs.log`` in it shows what runs.
+        folder: folder of the configs; jobs work in ``build_<config>`` in it, ``running_jobs.log`` shows what runs.
 
     Raises:
         RunFailedError: too many failures in a row, or no runner is left.
@@ -51,7 +50,7 @@ def tune(
         "timeout_s": options.job_timeout,
         "root": str(ground.root.path),
         "build_dir": None if options.client_build_dir is None else str(options.client_build_dir.absolute()),
-        "tuning_dir": str((workdir / FOLDER).absolute()),
+        "tuning_dir": str(folder.absolute()),
         "stall_timeout_s": options.stall_timeout,
         "abort_after": options.abort_after,
     }
@@ -65,7 +64,7 @@ def tune(
         limit=1,
         stall_s=options.stall_timeout or None,
     )
-    watch = _Watch(warehouse, run_id, workdir / FOLDER / "running_jobs.log")
+    watch = _Watch(warehouse, run_id, folder / "running_jobs.log")
     stage = replace(stages, pool=pool, since=warehouse.now(), on_poll=watch.look)
     try:
         stage.run("tune", "tune", "tune/plan_tune", params)
@@ -78,7 +77,7 @@ def tune(
         logger.warning(
             "%d of %d tuning jobs failed, the first: %s (%s); see %s",
             len(failed), planned.num_rows, failed[0]["name"], failed[0]["outcome"] or failed[0]["state"],
-            workdir / FOLDER / "failed_jobs.log",
+            folder / "failed_jobs.log",
         )  # fmt: skip
 
 

@@ -21,4 +21,8 @@ QUALIFY row_number() OVER (
     PARTITION BY run_id, problem_id ORDER BY in_library DESC, n_shapes DESC, ratio DESC, solution_index, solution_id) = 1
 UNION ALL BY NAME
 SELECT w.run_id, w.problem_id, w.solution_id, w.solution_index, w.us, 1 AS n_equal, NULL AS n_shapes, w.simulated
-FROM run_winner AS w JOIN o ON o.run_id = w.run_id AND o.rule = 'point';
+FROM run_winner AS w JOIN o ON o.run_id = w.run_id AND o.rule = 'point'
+UNION ALL BY NAME
+-- A run that only compares two libraries has no candidates: every shape is compared.
+SELECT c.run_id, c.problem_id, NULL::UUID AS solution_id, NULL::BIGINT AS solution_index, c.us, 1 AS n_equal, NULL AS n_shapes, r.simulated
+FROM run_contribution AS c JOIN run AS r ON r.run_id = c.run_id AND r.kind = 'analyze' WHERE c.us IS NOT NULL;
