@@ -6,31 +6,34 @@ from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
-from geko.errors import InputError
+from geko.errors import InputError, UsageError
+from geko.frames import from_frame
 
 
 def to_polars(frame: Any) -> pl.DataFrame:
     """The frame as polars; the caller's own is never changed.
 
     Args:
-        frame: polars, pandas (with or without pyarrow types), a pyarrow table, an Arrow PyCapsule object, or
-            a list of mappings.
+        frame: whatever :func:`geko.frames.from_frame` takes (pandas with or without pyarrow types, Arrow, an
+            Arrow PyCapsule object, a list of mappings), or polars, lazy or not.
 
     Raises:
-        InputError: none of these.
+        InputError: none of these, or a column that holds values of several kinds.
     """
     if isinstance(frame, pl.DataFrame):
         return frame
     if isinstance(frame, pl.LazyFrame):
         return frame.collect()
-    if hasattr(frame, "to_dict") and type(frame).__module__.startswith("pandas"):
-        return pl.DataFrame({str(name): frame[name].to_list() for name in frame.columns}, strict=False)
-    if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
-        return pl.DataFrame(frame)
-    if isinstance(frame, list):
-        return pl.DataFrame(frame)
-    raise InputError("not a frame: give a polars or pandas frame or Arrow data", value=type(frame).__name__)
+    try:
+        found = pl.from_arrow(from_frame(frame))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InputError(f"a column of this frame holds values of several kinds: {error}") from error
+    except UsageError as error:
+        raise InputError(str(error)) from error
+    assert isinstance(found, pl.DataFrame)
+    return found
 
 
 def require_columns(frame: pl.DataFrame, names: Iterable[str], message: str) -> None:

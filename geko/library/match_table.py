@@ -7,6 +7,8 @@ one build (spec/upstream-core.md, 7.7).
 
 from __future__ import annotations
 
+import hashlib
+from collections import OrderedDict
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,8 +34,13 @@ SCHEMA = pa.schema(
 )
 
 
+#: Tables read lately, by the hash of their content: a run asks for the same one again and again.
+_read: OrderedDict[bytes, pa.Table] = OrderedDict()
+_READ_LIMIT = 8
+
+
 def load_match_table(path: str | Path) -> pa.Table:
-    """Read a MatchTable.yaml.
+    """Read a MatchTable.yaml; one that was read before, under whatever name, is only hashed.
 
     Args:
         path: the file.
@@ -46,7 +53,20 @@ def load_match_table(path: str | Path) -> pa.Table:
         MissingFileError: no such file.
         InputError: an entry is not ``index: [path, index]``, or an index stands twice.
     """
-    text = logic_yaml.decode(logic_yaml.read_bytes(path), path)
+    data = logic_yaml.read_bytes(path)
+    digest = hashlib.sha256(data).digest()
+    table = _read.get(digest)
+    if table is None:
+        table = _table(data, path)
+    _read[digest] = table
+    _read.move_to_end(digest)
+    while len(_read) > _READ_LIMIT:
+        _read.popitem(last=False)
+    return table
+
+
+def _table(data: bytes, path: str | Path) -> pa.Table:
+    text = logic_yaml.decode(data, path)
     entries = _read_usual(text)
     if entries is None:
         entries = _read_any(text, path)

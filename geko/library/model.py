@@ -251,6 +251,22 @@ class Library:
 
         return create_bench_input(self, output_dir, verify=verify, **options)
 
+    def solutions_frame(self) -> Any:
+        """The solutions as a frame (polars, or pandas under ``GEKO_FRAMES=pandas``), a row each; columns as
+        :data:`geko.library.rows.SOLUTION_SCHEMA`."""
+        from geko.frames import to_frame
+        from geko.library.rows import solution_rows
+
+        return to_frame(solution_rows(self))
+
+    def sizes_frame(self) -> Any:
+        """The sizes as a frame (polars, or pandas under ``GEKO_FRAMES=pandas``), a row each; columns as
+        :data:`geko.library.rows.ENTRY_SCHEMA`."""
+        from geko.frames import to_frame
+        from geko.library.rows import entry_rows
+
+        return to_frame(entry_rows(self))
+
     def dumps(self) -> str:
         """The library as YAML text."""
         return logic_yaml.dumps(self.data)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from logic_samples import NAME, PROBLEM_TYPE, dict_form, lib, list_form, solution, write
 
@@ -227,11 +228,36 @@ def test_unsound_logic_is_found_refused_and_repaired(
         assert loaded.full_solution(loaded.sizes[0][1][0])["MacroTile0"] == 16
 
 
-def test_missing_names_are_refused_with_no_repair() -> None:
+def test_missing_names_follow_from_the_content() -> None:
     bare = {k: v for k, v in solution(0).items() if "Name" not in k}
-    loaded = lib(list_form(0, [[[1, 1, 1, 1], [0, 0.0]]], solutions=[bare]))
+    other = {k: v for k, v in solution(1, index=1).items() if "Name" not in k}
+    loaded = lib(list_form(0, [[[1, 1, 1, 1], [0, 0.0]]], solutions=[bare, other, solution(2)]))
+    again = loaded.copy()
     assert [finding.code for finding in check(loaded)] == ["name-missing"]
-    assert repair(loaded) == []
+    assert repair(loaded) == [f"{NAME}: no name at positions 0, 1: named after its content"]
+    names = [own["SolutionNameMin"] for own in loaded.solutions]
+    assert len(set(names)) == 3
+    assert names[0].startswith(f"{NAME.removesuffix('.yaml')}_")
+    assert names[2] == solution(2)["SolutionNameMin"]
+    repair(again)
+    assert again.dumps() == loaded.dumps()
+    assert check(loaded) == []
+
+
+def test_everything_wrong_at_once_is_repaired_with_a_line_each() -> None:
+    bare = {k: v for k, v in solution(0, index=7).items() if "Name" not in k}
+    sizes = [
+        [[1, 1, 1, 1], [7, 0.0]],
+        [[2, 1, 1, 1], [-1, 0.0]],
+        [[3, 1, 1, 1], [3, 0.0]],
+        [[4, 1], [3, 0.0]],
+    ]
+    loaded = lib(list_form(0, sizes, solutions=[bare, solution(1, index=3), solution(2, index=-4)]))
+    codes = [finding.code for finding in check(loaded)]
+    assert codes == ["index-order", "name-missing", "size-form", "index-dangling"]
+    assert len(repair(loaded)) == 4
+    assert loaded.sizes == [[[1, 1, 1, 1], [0, 0.0]], [[3, 1, 1, 1], [1, 0.0]]]
+    assert [own["SolutionIndex"] for own in loaded.solutions] == [0, 1, 2]
 
 
 def test_collection(tmp_path: Path) -> None:
@@ -265,7 +291,11 @@ def test_copies_share_nothing() -> None:
     assert first.data == list_form()
 
 
-def test_pattern_3_of_the_readme(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("frames", ["polars", "pandas"])
+def test_pattern_3_of_the_readme(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frames: str
+) -> None:
+    monkeypatch.setenv("GEKO_FRAMES", frames)
     text = (shared / "spec" / "original-readme.txt").read_text()
     match = re.search(r"### Pattern 3.*?```python\n(.*?)```", text, re.S)
     assert match
@@ -283,6 +313,21 @@ def test_pattern_3_of_the_readme(shared: Path, tmp_path: Path, monkeypatch: pyte
     for kind in ("bench", "verify"):
         rows = logic_yaml.load(tmp_path / "benchmarks" / f"my_library_{kind}.yaml")
         assert [row["K"] for row in rows] == [size[3] for size, _ in sizes]
+
+
+def test_frames_of_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    pandas = pytest.importorskip("pandas")
+    loaded = lib()
+    sizes = loaded.sizes_frame()
+    assert isinstance(sizes, pl.DataFrame)
+    assert sizes.select("m", "n", "k", "local_index").rows() == [
+        (128, 256, 512, 0), (256, 256, 512, 1), (384, 256, 512, 2)
+    ]  # fmt: skip
+    monkeypatch.setenv("GEKO_FRAMES", "pandas")
+    frame = loaded.solutions_frame()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["mt0"].tolist() == [16, 32, 48]
+    assert loaded.sizes_frame()["efficiency"].tolist() == [100.0, 101.0, 102.0]
 
 
 def test_public_names() -> None:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from geko.errors import InputError, MissingFileError
+from geko.library import match_table
 from geko.library.match_table import SCHEMA, load_match_table
 
 
@@ -82,3 +83,19 @@ def test_real_tables(shared: Path) -> None:
         assert {
             row["solution_index"]: [row["logic_file"], row["local_index"]] for row in rows
         } == yaml.safe_load(path.read_text())
+
+
+def test_a_table_is_read_once_by_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "---\n" + "".join(f"{n}: [/once/{n % 7}.yaml,\n  {n}]\n" for n in range(50)) + "...\n"
+    (tmp_path / "a.yaml").write_text(text)
+    first = load_match_table(tmp_path / "a.yaml")
+    monkeypatch.setattr(match_table, "_table", lambda *_: pytest.fail("it was read again"))
+    (tmp_path / "b.yaml").write_text(text)
+    assert load_match_table(tmp_path / "b.yaml").equals(first)
+    monkeypatch.undo()
+    (tmp_path / "b.yaml").write_text(text.replace("0: [/once/0", "0: [/twice/0", 1))
+    assert load_match_table(tmp_path / "b.yaml")["logic_file"][0].as_py() == "/twice/0.yaml"
+    for n in range(20):
+        (tmp_path / "c.yaml").write_text(f"---\n{n}: [x.yaml, 0]\n...\n")
+        load_match_table(tmp_path / "c.yaml")
+    assert len(match_table._read) <= 8
