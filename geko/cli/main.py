@@ -6,7 +6,7 @@ import contextlib
 import os
 import select
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +44,31 @@ def main(argv: Sequence[str] | None = None, anchor: str | Path | None = None) ->
         Exit status: 0 fine, 1 failure, 2 usage, 130 interrupted.
     """
     from geko.cli.legacy import translate
-    from geko.errors import GekoError
 
+    if argv is None:
+        from geko.frames import without_pandas
+
+        without_pandas()
     _state.update(anchor=Path(anchor) if anchor is not None else None, verbose=None)
     words = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    return guarded(lambda: _run(translate(words)), words)
+
+
+def guarded(call: Callable[[], int], words: Sequence[str] = ()) -> int:
+    """Run something of the command line: errors become one line on standard error, and an exit status.
+
+    Args:
+        call: gives the exit status.
+        words: the command line, for reports of faults.
+    """
+    from geko.errors import GekoError
+
+    words = list(words)
     try:
-        status = _run(translate(words))
+        status = call()
         sys.stdout.flush()
         return status
     except GekoError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -104,3 +105,49 @@ def clean_failed_build(build_dir: str | Path) -> None:
             path.rmdir()
         else:
             path.unlink()
+
+
+def write_device_scripts(
+    tuning_dir: str | Path, devices: Sequence[int]
+) -> list[tuple[Path, list[str], float]]:
+    """Deal the configs of a folder out to devices: the largest goes to the device with the least work so far.
+
+    Args:
+        tuning_dir: folder of configs with their ``.sh`` files.
+        devices: device ordinals.
+
+    Returns:
+        For each device its script ``run_device_<n>.sh``, the names of its configs, and its share of the work (0 to 1).
+
+    Raises:
+        InputError: no config, or one without a script.
+    """
+    from geko.fsio import write_text_atomic
+
+    folder = Path(tuning_dir)
+    configs = list_optimization_configs(folder)
+    if not configs:
+        raise InputError("no tuning configs: `geko configure` writes them", path=folder)
+    for path in configs:
+        if not path.with_suffix(".sh").is_file():
+            raise InputError(
+                "the config has no shell script: write them with `geko configure --scripts`", path=path
+            )
+    work = {path: estimate_workload(path) for path in configs}
+    load = dict.fromkeys(devices, 0.0)
+    names: dict[int, list[str]] = {device: [] for device in devices}
+    for path in sorted(configs, key=lambda path: (-work[path], path.name)):
+        device = min(devices, key=lambda device: (load[device], device))
+        load[device] += work[path]
+        names[device].append(path.stem)
+    total = math.fsum(work.values())
+    out = []
+    for device in devices:
+        script = folder / f"run_device_{device}.sh"
+        lines = ["#!/bin/bash", 'cd "$(dirname "$0")"', "failed=0"]
+        lines += [f"./{name}.sh {device} || failed=$((failed + 1))" for name in names[device]]
+        lines += [f'echo "device {device}: $failed of {len(names[device])} failed"', '[ "$failed" -eq 0 ]']
+        write_text_atomic(script, "\n".join(lines) + "\n")
+        script.chmod(0o755)
+        out.append((script, names[device], load[device] / total if total else 0.0))
+    return out
