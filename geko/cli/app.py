@@ -53,6 +53,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "status": ("geko.cli.queue", "status", "What runs now, and what the last run came to."),
     "runs": ("geko.cli.queue", "runs", "The runs of the warehouse."),
     "jobs": ("geko.cli.queue", "jobs_app", "List, retry and cancel jobs."),
+    "report": ("geko.cli.report", "report", "What a run found, on one page with charts, or as Markdown."),
     "envs": ("geko.cli.history", "envs", "The environments in which something was timed."),
     "diff": ("geko.cli.history", "diff", "What changed between two environments, libraries or runs."),
     "verify-applied": (
@@ -144,6 +145,29 @@ def _examples(*lines: str, note: str = "") -> str:
 
 #: command, or group and command → the end of its help page.
 EPILOGS = {
+    "tune": _examples(
+        "geko tune --workload-log log.yaml --arch gfx950 -d 0-7 --workdir my_tuning",
+        "geko tune --inline 4096 4096 1 4096 B B S T N --arch gfx942 --simulate --backend tensile",
+        note="Hours on GPUs; the same command again goes on where it stopped.",
+    ),
+    "configure": _examples(
+        "geko configure --workload-log log.yaml --arch gfx950 --keep-thr 0.05 -d 0 --workdir my_tuning",
+        "geko configure --list sizes.yaml --arch gfx942 --set MI_FILTER=1 --dry-run",
+    ),
+    "optimize": _examples("geko optimize --workdir my_tuning -d 0-7 --up-thr 1.03"),
+    "mi": _examples("geko mi 4096 4096 1 4096 --type BBS_TN --arch gfx950", note="M, N, batch count, K."),
+    "report": _examples("geko report --out report.html", "geko report --run 1f3a --format markdown"),
+    "verify-applied": _examples("geko verify-applied log_of_the_application.yaml --run 1f3a --format json"),
+    "export library-logic": _examples("geko export library-logic --out final_libs"),
+    "export csv": _examples("geko export csv --out tables --run 1f3a"),
+    "export parquet": _examples("geko export parquet --out tables"),
+    "export workdir": _examples("geko export workdir --out again"),
+    "export override": _examples(
+        "geko export override --out tuning.txt && export HIPBLASLT_TUNING_OVERRIDE_FILE=$PWD/tuning.txt"
+    ),
+    "export tunableop": _examples(
+        "geko export tunableop --out tunableop_results0.csv --validators written_by_torch.csv"
+    ),
     "search": _examples(
         "geko search --workload-log hipblaslt-log-mask64.yaml -d 0-7 --workdir my_search",
         "geko search --workload llama -d 0,1 --keep-thr 1 --up-thr 1.05",
