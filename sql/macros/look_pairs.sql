@@ -1,2 +1,2 @@
 -- Pairs that a shape has at a look: 6, 12, 24, 48, ...
-CREATE OR REPLACE MACRO look_pairs(look) AS (6 * 2 ** (look - 1))::INTEGER;
+CREATE OR REPLACE MACRO look_pairs(look) AS (6 * 2 ** (look - 1))::BIGINT;
