@@ -208,7 +208,7 @@ class RunnerProcess:
         try:
             self.warehouse.apply(Append("tuning_progress", rows))
         except GekoError as error:
-            logger.debug("progress is not stored: %s", error)
+            logger.warning("how far a job is could not be stored: %s", error)
 
     def _claim(self) -> list[Claim]:
         options = self.options
@@ -425,4 +425,7 @@ def _with_device(options: Options, warehouse: Warehouse) -> Options:
 
 
 if __name__ == "__main__":
+    from geko.frames import without_pandas
+
+    without_pandas()
     sys.exit(main())

@@ -143,7 +143,7 @@ class _Job:
         follower.phase = "client"
         follower.tell()
         target = get_arch(self.spec.arch).logic_architecture
-        folder = self.spec.build_dir or default_build_dir(self.root.path, target, self.context.env)
+        folder = self.spec.build_dir or default_build_dir(self.root, target, self.context.env)
         return build_tensilelite_client(
             self.root.path, folder, target, env=self._env(), stop=self.context.stop,
             die_with_parent=self.context.die_with_parent,
@@ -204,13 +204,16 @@ class _Job:
         if outcome in _FAILED:
             reading = with_failure(reading, outcome, message, self.spec)
         self.folder.reported()
+        files = self._files()
+        if outcome == "ok":
+            self.folder.drop_kernels()
         return answer(
             self.claim, self.context, outcome, message,
             command=None if result is None else result.command,
             exit_code=None if result is None else result.exit_code,
             started_at=None if result is None else result.started_at,
             output=cap_output(text), measurements=reading.measurements, validations=reading.validations,
-            files=self._files(),
+            files=files,
         )  # fmt: skip
 
     def _verdict(

@@ -90,10 +90,15 @@ def _digest_of_sources(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def default_build_dir(hipblaslt: str | Path, gpu_targets: str | None, env: Mapping[str, str]) -> Path:
-    """Where a client is built when nobody names a folder: one for each state of the sources, in the user's cache."""
+def default_build_dir(root: HipblasltRoot, gpu_targets: str | None, env: Mapping[str, str]) -> Path:
+    """Where a client is built when nobody names a folder.
+
+    One folder for each state of the sources, in the user's cache; a simulated root keeps its own.
+    """
+    if root.is_simulated:
+        return root.path / "build_tmp"
     base = Path(env.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "geko" / "tensilelite-client" / client_key(hipblaslt, gpu_targets, env)[:16]
+    return base / "geko" / "tensilelite-client" / client_key(root.path, gpu_targets, env)[:16]
 
 
 def build_tensilelite_client(

@@ -19,7 +19,7 @@ PROGRESS = pa.schema(
     [
         ("job_id", pa.string()),
         ("attempt", pa.int32()),
-        ("at", pa.timestamp("us", "UTC")),
+        ("reported_at", pa.timestamp("us", "UTC")),
         ("phase", pa.string()),
         ("generation", pa.int32()),
         ("n_done", pa.int64()),
@@ -118,7 +118,7 @@ class Follower:
     def row(self) -> dict[str, Any]:
         """Where the job is now."""
         return {
-            "job_id": self.claim.job_id, "attempt": self.claim.attempt, "at": self.clock(), "phase": self.phase,
+            "job_id": self.claim.job_id, "attempt": self.claim.attempt, "reported_at": self.clock(), "phase": self.phase,
             "generation": self.generation, "n_done": max(self.n_rows, self.n_evals or 0) or None,
             "n_total": None if self.endless else self.n_total, "best_gflops": self.best,
         }  # fmt: skip

@@ -25,6 +25,7 @@ _POLL_S = 0.2
 CHECKPOINT = "*.checkpoint"
 LOGIC = "3_LibraryLogic"
 DATA = "2_BenchmarkData"
+_KERNELS = "1_BenchmarkProblems"
 RUNNING = ".running"
 
 
@@ -153,7 +154,7 @@ class BuildFolder:
     def tables(self) -> list[Path]:
         """Result tables: the copies of finished benchmarks, else those of benchmarks that run."""
         done = sorted((self.path / DATA).glob("*.csv"))
-        return done or sorted(self.path.glob("1_BenchmarkProblems/*/Data/00_Final.csv"))
+        return done or sorted(self.path.glob(f"{_KERNELS}/*/Data/00_Final.csv"))
 
     @property
     def has_results(self) -> bool:
@@ -212,6 +213,10 @@ class BuildFolder:
         if not self.log.is_file():
             return 0
         return min(reported, self.log.stat().st_size)
+
+    def drop_kernels(self) -> None:
+        """Remove the sources and code objects of all kernels: gigabytes that nobody needs once the winners are known."""
+        shutil.rmtree(self.path / _KERNELS, ignore_errors=True)
 
     def reported(self) -> None:
         """The log's results so far go to the warehouse: a later attempt doesn't tell them again."""

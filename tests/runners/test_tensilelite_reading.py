@@ -1,0 +1,202 @@
+"""Client logs and result tables as rows: our own lines, and real files where they are at hand."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tune_support import config, problem_id
+
+from geko.domain.kernel_name import parse_name
+from geko.runners.base import MEASUREMENTS, utc_now
+from geko.runners.tensilelite_progress import Follower
+from geko.runners.tensilelite_reading import TuneReading, read_outputs, with_failure
+from geko.runners.tensilelite_spec import TuneSpec
+from geko.warehouse.queue import Claim
+
+SIZE = (1024, 512, 1, 2048)
+HEAD = "Cijk_Alik_Bljk_BBS_BH_UserArgs_"
+A, B, C = (HEAD + f"MT{tile}x128x32_MI16x16x1_SN_GSU1_WGM8" for tile in (64, 128, 256))
+
+
+def spec(*sizes: tuple[int, int, int, int], text: str | None = None) -> TuneSpec:
+    sizes = sizes or (SIZE,)
+    content = {
+        "config_id": "c", "name": "x", "backend": "tensile", "arch": "gfx942", "root": "/r",
+        "yaml": config(sizes=sizes) if text is None else text, "problem_ids": [problem_id(size) for size in sizes],
+    }  # fmt: skip
+    return TuneSpec.parse(json.dumps(content))
+
+
+def line(
+    name: str, verdict: str, us: str, at: int = 0, size: tuple[int, ...] = SIZE, bias: str = "BFloat16"
+) -> str:
+    place = f'0,0/0,{at}/2,Contraction_l_Alik_Bljk_Cijk_Dijk,"({",".join(map(str, size))})",{bias},0,None'
+    gflops = f"{2e-3 * size[0] * size[1] * size[3] / float(us):.6g}" if us not in ("", "0") else us
+    return f"{place},{name},{verdict},{us},{gflops},,1,1,304,1,1,1,1,1,1,,,,,,,2026-01-01 00:00:00.000000\n"
+
+
+def rows(reading: TuneReading) -> list[tuple[str, float | None]]:
+    assert reading.measurements is not None
+    return [(row["outcome"], row["us"]) for row in reading.measurements.to_pylist()]
+
+
+def test_each_verdict_has_its_outcome() -> None:
+    text = (
+        line(A, "PASSED", "50.5") + line(B, "FAILED", "40", 1) + line(C, "NO_CHECK", "60", 2)
+        + line(A, "DID_NOT_SATISFY_ASSERTS", "0", bias="Float") + line(B, "INVALID", "", 1, bias="Float")
+        + f"0,0/0,2/2,Solution Skipped (slow or doing restoration): {C}\n"
+    )  # fmt: skip
+    reading = read_outputs(text, [], spec())
+    assert rows(reading) == [
+        ("ok", 50.5), ("verify_failed", 40.0), ("not_checked", 60.0), ("unsupported", None), ("unsupported", None),
+        ("skipped", None),
+    ]  # fmt: skip
+    assert reading.validations is not None
+    assert reading.validations["outcome"].to_pylist() == ["passed", "failed"]
+    assert reading.counts["unsupported"] == 2 and reading.n_timed == 2
+    assert reading.measurements is not None and reading.measurements.schema == MEASUREMENTS
+    skipped = reading.measurements.to_pylist()[-1]
+    assert skipped["solution_index"] == 2 and skipped["problem_id"] == problem_id(SIZE)
+
+
+def test_cut_lines_are_told_and_their_kernel_comes_from_the_table(tmp_path: Path) -> None:
+    text = (
+        line(A, "PASSED", "50")
+        + line(B, "PASSED", "40", 1)[:90]
+        + "[|||||  ] 40%\n"
+        + line(C, "PASSED", "60", 2)
+    )
+    table = tmp_path / "00_Final.csv"
+    head = ["GFlops", "SizeI", "SizeJ", "SizeK", "SizeL", "LDD", "LDC", "LDA", "LDB", "TotalFlops", A, B, C]
+    cells = [0, *SIZE, 1024, 1024, 2048, 2048, 2 * SIZE[0] * SIZE[1] * SIZE[3], 42949.7, 53687.1, 35791.4]
+    table.write_text(", ".join(head) + "\n" + ", ".join(map(str, cells)) + "\n")
+    reading = read_outputs(text, [table], spec())
+    assert Counter(outcome for outcome, _ in rows(reading)) == {"ok": 2, "not_checked": 1}
+    assert dict(rows(reading))["not_checked"] == pytest.approx(40.0, rel=1e-4)
+    assert "1 results stand in 00_Final.csv alone" in reading.notes
+
+
+def test_other_sizes_are_counted_and_left_out() -> None:
+    text = line(A, "PASSED", "50") + line(A, "PASSED", "9", size=(64, 64, 1, 64))
+    reading = read_outputs(text, [], spec())
+    assert rows(reading) == [("ok", 50.0)]
+    assert "1 rows are of sizes that the job doesn't know" in reading.notes
+
+
+def test_repeated_lines_count_once_and_new_times_each() -> None:
+    text = line(A, "NO_CHECK", "50") * 2 + line(A, "NO_CHECK", "51")
+    assert rows(read_outputs(text, [], spec())) == [("not_checked", 50.0), ("not_checked", 51.0)]
+
+
+def test_a_damaged_table_is_a_note(tmp_path: Path) -> None:
+    table = tmp_path / "00_Final.csv"
+    table.write_text("nothing\nat all\n")
+    reading = read_outputs(line(A, "PASSED", "50"), [table], spec())
+    assert rows(reading) == [("ok", 50.0)]
+    assert "a result table can't be read" in reading.notes[0]
+
+
+def test_nothing_at_all() -> None:
+    reading = read_outputs("Traceback (most recent call last)\n", [], spec())
+    assert reading.measurements is None and reading.n_timed == 0
+    told = with_failure(reading, "crash", "exit status 1", spec())
+    assert rows(told) == [("crash", None)]
+
+
+def test_a_failure_is_told_for_the_size_it_was_at_and_those_after() -> None:
+    first, second, third = SIZE, (64, 64, 1, 64), (128, 64, 1, 64)
+    job = spec(first, second, third)
+    reading = read_outputs(line(A, "PASSED", "50") + line(A, "PASSED", "9", size=second), [], job)
+    told = with_failure(reading, "memory_fault", "why", job)
+    assert told.measurements is not None
+    failed = [row for row in told.measurements.to_pylist() if row["outcome"] == "memory_fault"]
+    assert [row["problem_id"] for row in failed] == [problem_id(second), problem_id(third)]
+
+
+def test_names_become_solutions() -> None:
+    reading = read_outputs(line(A, "PASSED", "50") + line(B, "PASSED", "50", 1), [], spec())
+    assert reading.solutions is not None and reading.names is not None and reading.measurements is not None
+    found = {row["solution_id"]: row for row in reading.solutions.to_pylist()}
+    ids = reading.measurements["solution_id"].to_pylist()
+    assert [found[key]["mt0"] for key in ids] == [64, 128]
+    assert [found[key]["canonical"] for key in ids] == [parse_name(name).canonical_json() for name in (A, B)]
+    assert reading.names.num_rows == 2
+
+
+def follower(folder: Path, *, endless: bool = False, begin: int = 0) -> Follower:
+    claim = Claim("j", 1, "t", "tune", "b", 1.0, "{}")
+    return Follower(claim, folder / "log", folder, utc_now, None, begin, endless)
+
+
+def test_progress_is_read_piece_by_piece(tmp_path: Path) -> None:
+    log, following = tmp_path / "log", follower(tmp_path)
+    steps = {
+        "# Enumera": "start",
+        "ting Solutions\n": "enumerate",
+        "# Actual Solutions: 3 / 9 after SolutionStructs\n": "build",
+        "Log level: Debug\n": "benchmark",
+        line(A, "PASSED", "50")[:60]: "benchmark",
+        line(A, "PASSED", "50")[60:] + line(B, "FAILED", "1", 1) + line(C, "NO_CHECK", "25", 2): "benchmark",
+        "# Analysing data in x\n": "analysis",
+    }
+    for text, phase in steps.items():
+        with log.open("a") as handle:
+            handle.write(text)
+        following.read()
+        assert following.phase == phase
+    row = following.row()
+    assert (row["n_done"], row["n_total"], row["generation"]) == (3, 3, None)
+    assert row["best_gflops"] == pytest.approx(2e-3 * 1024 * 512 * 2048 / 25, rel=1e-4)
+
+
+def test_generations_and_earlier_attempts(tmp_path: Path) -> None:
+    early = line(A, "NO_CHECK", "5") + "     9 |      999 |    0.5000 |   0.5000 |   1.0000\n"
+    (tmp_path / "log").write_text(
+        early + line(A, "NO_CHECK", "50") + "     3 |       96 |    0.5 |   0.5 |   1.0\n"
+    )
+    following = follower(tmp_path, endless=True, begin=len(early))
+    following.read()
+    row = following.row()
+    assert (row["generation"], row["n_done"], row["n_total"]) == (3, 96, None)
+    assert row["best_gflops"] < 50000
+
+
+def test_files_beside_the_log_are_signs_of_life(tmp_path: Path) -> None:
+    following = follower(tmp_path)
+    (tmp_path / "log").write_text("x\n")
+    first = following()
+    following._looked = float("-inf")
+    assert following() == first
+    (tmp_path / "step-00__ductile.checkpoint").write_text("state")
+    following._looked = float("-inf")
+    assert following() != first
+
+
+@pytest.mark.parametrize("name", ["lm_head_fwd", "lm_head_grad_a", "lm_head_grad_b"])
+def test_real_logs_and_tables(shared: Path, name: str) -> None:
+    """Logs whose middle was cut out, with the complete tables of the same runs."""
+    data = shared / "data"
+    log = data / f"tensile_log/zy00_{name}.tensile.log.trim.txt"
+    text = log.read_text(encoding="utf-8", errors="replace")
+    job = spec(text=(data / f"tensile_tuning_yaml/zy00_{name}.yaml").read_text())
+    alone = read_outputs(text, [], job)
+    lines = [
+        found for found in text.splitlines() if found.startswith("0,") and found.endswith(tuple("0123456789"))
+    ]
+    passed = sum(",PASSED," in found for found in lines)
+    skipped = text.count("Solution Skipped")
+    assert alone.counts == {"ok": passed, "skipped": skipped} and passed > 100 and skipped > 10
+    table = data / f"tensile_csv/zy00_{name}_00_Final.csv"
+    both = read_outputs(text, [table], job)
+    header, *values = table.read_text().splitlines()
+    kernels = {cell.strip() for cell in header.split(",") if "_MT" in cell}
+    assert both.names is not None
+    assert kernels <= set(both.names["name"].to_pylist())
+    assert both.counts["ok"] == passed and both.n_timed > passed and len(values) == 2
+    assert both.measurements is not None
+    assert set(both.measurements["iters"].to_pylist()) == {50} and set(
+        both.measurements["cold_iters"].to_pylist()
+    ) == {30}
