@@ -121,7 +121,7 @@ def jobs_retry(
     if not ids and not run:
         raise UsageError("which jobs? give ids, or --run RUN for all of it that failed or were cancelled")
     with o.existing(db) as warehouse:
-        chosen = _chosen(warehouse, ids)
+        chosen = queue.find_jobs(warehouse, ids) if ids else None
         run_id = resolve_run(warehouse, run) if run else None
         n = queue.retry(warehouse, run_id=run_id, job_ids=chosen, outcomes=tuple(outcome or ()))
     typer.echo(f"{n} job(s) put back; run the same search or bench command again to work on them")
@@ -138,26 +138,9 @@ def jobs_cancel(ids: _Ids = None, run: _Run = None, db: o.Db = None) -> None:
         raise UsageError("which jobs? give ids, or --run RUN for all that wait")
     with o.existing(db) as warehouse:
         run_id = resolve_run(warehouse, run) if run else None
-        n = queue.cancel(warehouse, run_id=run_id, job_ids=_chosen(warehouse, ids))
+        chosen = queue.find_jobs(warehouse, ids) if ids else None
+        n = queue.cancel(warehouse, run_id=run_id, job_ids=chosen)
     typer.echo(f"{n} job(s) cancelled")
-
-
-def _chosen(warehouse: object, ids: list[str] | None) -> list[str] | None:
-    from geko.errors import UsageError
-    from geko.warehouse import Warehouse
-
-    if not ids:
-        return None
-    assert isinstance(warehouse, Warehouse)
-    found: list[str] = []
-    for text in ids:
-        matching = warehouse.query("status/job_ids", prefix=text.lower())["job_id"].to_pylist()
-        if len(matching) != 1:
-            raise UsageError(
-                f"{len(matching)} jobs have an id that starts with {text!r}; `geko jobs list` shows them"
-            )
-        found += matching
-    return found
 
 
 def runner(

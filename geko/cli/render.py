@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-_MAX_CELL = 100
+#: Cells of a terminal's table aren't cut below so many characters; the line is broken by the terminal then.
+_MIN_CELL = 24
 
 
 def render(
@@ -31,7 +33,7 @@ def render(
     Args:
         rows: an Arrow table, a stream of batches, or dicts of equal keys.
         form: ``"table"``, ``"json"`` or ``"csv"``.
-        whole: show long cells of a table whole on a terminal too; elsewhere they always are.
+        whole: show long cells whole on a terminal too, where they are cut to fit its width; elsewhere they always are.
     """
     import pyarrow as pa
 
@@ -40,7 +42,8 @@ def render(
     names = _distinct(rows.schema.names)
     batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
     if form == "table":
-        _table(names, list(batches), None if whole or not sys.stdout.isatty() else _MAX_CELL)
+        fits = not whole and sys.stdout.isatty()
+        _table(names, list(batches), shutil.get_terminal_size().columns if fits else None)
     elif form == "json":
         _json(names, iter(batches))
     else:
@@ -202,28 +205,42 @@ def _text(value: Any) -> str | None:
 # ---------------------------------------------------------------------------------------------
 
 
-def _table(names: list[str], batches: list[pa.RecordBatch], limit: int | None) -> None:
+def _table(names: list[str], batches: list[pa.RecordBatch], room: int | None) -> None:
+    """Print a table; where it has only so much room, in characters, its longest texts are cut."""
     if not names:
         return
     n_rows = sum(batch.num_rows for batch in batches)
-    columns = []
+    columns: list[list[str]] = []
+    numeric: list[bool] = []
     for at, name in enumerate(names):
-        cells: list[str] = []
-        numeric = n_rows > 0
-        for batch in batches:
-            found, numbers = _cells(_simple(batch.column(at), "table"), limit)
-            cells += found
-            numeric = numeric and numbers
-        width = max(len(name), max(map(len, cells), default=0))
-        pad = str.rjust if numeric else str.ljust
-        columns.append([pad(text, width) for text in (name, "-" * width, *cells)])
-    lines = ("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+        parts = [_cells(_simple(batch.column(at), "table")) for batch in batches]
+        columns.append([name, *(cell for cells, _ in parts for cell in cells)])
+        numeric.append(n_rows > 0 and all(numbers for _, numbers in parts))
+    widths = [max(map(len, cells)) for cells in columns]
+    if room is not None:
+        _narrow(widths, numeric, [len(name) for name in names], room - 2 * (len(names) - 1))
+    padded = []
+    for cells, width, numbers in zip(columns, widths, numeric, strict=True):
+        pad = str.rjust if numbers else str.ljust
+        cut = (cell if len(cell) <= width else cell[: width - 1] + "…" for cell in cells)
+        shown = [pad(cell, width) for cell in cut]
+        padded.append([shown[0], "-" * width, *shown[1:]])
+    lines = ("  ".join(row).rstrip() for row in zip(*padded, strict=True))
     sys.stdout.write("\n".join(lines) + "\n")
     if n_rows == 0:
         sys.stdout.write("(no rows)\n")
 
 
-def _cells(column: pa.Array, limit: int | None) -> tuple[list[str], bool]:
+def _narrow(widths: list[int], numeric: list[bool], least: list[int], room: int) -> None:
+    """Make the widest columns of text narrower until all fit, but none narrower than its name or `_MIN_CELL`."""
+    while sum(widths) > room:
+        able = [at for at in range(len(widths)) if not numeric[at] and widths[at] > max(least[at], _MIN_CELL)]
+        if not able:
+            return
+        widths[max(able, key=lambda at: widths[at])] -= 1
+
+
+def _cells(column: pa.Array) -> tuple[list[str], bool]:
     """Texts of a column, and whether it is one of numbers (or empty)."""
     import pyarrow as pa
 
@@ -236,10 +253,7 @@ def _cells(column: pa.Array, limit: int | None) -> tuple[list[str], bool]:
         or column.null_count == len(values)
     ):
         return ["" if value is None else str(value) for value in values], True
-    texts = ["" if value is None else str(value).replace("\n", " ") for value in values]
-    if limit is not None:
-        texts = [text if len(text) <= limit else text[: limit - 1] + "…" for text in texts]
-    return texts, False
+    return ["" if value is None else str(value).replace("\n", " ") for value in values], False
 
 
 def _number(value: float) -> str:

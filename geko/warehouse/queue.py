@@ -338,6 +338,22 @@ def cancel(wh: Warehouse, *, run_id: str | None = None, job_ids: Sequence[str] |
     return _change(wh, "queue/cancel", run_id, job_ids, now=wh.now())
 
 
+def find_jobs(wh: Warehouse, prefixes: Sequence[str]) -> list[str]:
+    """Ids of jobs by their starts, as people copy them from a list.
+
+    Raises:
+        UsageError: no job, or several, have an id that starts so.
+    """
+    asked = sorted({text.lower() for text in prefixes})
+    rows = wh.query("status/job_ids", prefixes=asked).to_pylist()
+    for row in rows:
+        if row["n"] != 1:
+            raise UsageError(
+                f"{row['n']} jobs have an id that starts with {row['prefix']!r}; `geko jobs list` shows them"
+            )
+    return [row["job_id"] for row in rows]
+
+
 def retry(
     wh: Warehouse,
     *,

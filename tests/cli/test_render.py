@@ -155,17 +155,24 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_long_cells_are_cut_on_a_terminal_only(
+def test_long_cells_are_cut_to_the_width_of_a_terminal_only(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = [{"reason": "x" * 300}]
+    rows = [{"name": "a" * 40, "n": 123456789, "reason": "x" * 300}]
     render(rows, "table")
     assert "x" * 300 in capsys.readouterr().out
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "100")
     render(rows, "table")
-    assert capsys.readouterr().out.splitlines()[-1] == "x" * 99 + "…"
+    *_, line = capsys.readouterr().out.splitlines()
+    assert len(line) == 100
+    assert line == f"{'a' * 40}  123456789  {'x' * 46}…"
     render(rows, "table", whole=True)
     assert "x" * 300 in capsys.readouterr().out
+    # Too narrow for anything: numbers stay whole, texts keep 24 characters.
+    monkeypatch.setenv("COLUMNS", "20")
+    render(rows, "table")
+    assert capsys.readouterr().out.splitlines()[-1] == f"{'a' * 23}…  123456789  {'x' * 23}…"
 
 
 def test_what_is_written_reads_back_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from geko.domain.identity import content_id
-from geko.warehouse import Append, Warehouse
+from geko.errors import UsageError
+from geko.warehouse import Append, Warehouse, queue
 from geko.warehouse.warehouse import utc_now
 
 NOW = utc_now()
@@ -152,7 +153,10 @@ def test_runs_and_verdicts(warehouse: Warehouse, tmp_path: Path) -> None:
     assert warehouse.query("status/verdicts").num_rows == 0
 
 
-def test_job_ids(warehouse: Warehouse) -> None:
-    first = str(JOBS[0]["job_id"])
-    assert warehouse.query("status/job_ids", prefix=first[:8])["job_id"].to_pylist() == [first]
-    assert warehouse.query("status/job_ids", prefix="").num_rows == 2
+def test_jobs_are_found_by_the_start_of_their_ids(warehouse: Warehouse) -> None:
+    ids = sorted(str(row["job_id"]) for row in JOBS)
+    assert queue.find_jobs(warehouse, [ids[2][:10], ids[0].upper(), ids[2]]) == [ids[0], ids[2], ids[2]]
+    with pytest.raises(UsageError, match="0 jobs have an id that starts with 'zz'"):
+        queue.find_jobs(warehouse, ["zz"])
+    with pytest.raises(UsageError, match=f"{len(ids)} jobs have an id that starts with ''"):
+        queue.find_jobs(warehouse, [""])
