@@ -177,7 +177,7 @@ class _LazyScratch:
         import geko.ingest.problem_columns  # noqa: F401
         from geko.warehouse import Scratch
 
-        self._scratch = Scratch(views=False)
+        self._scratch = Scratch(schema=False)
 
     def get(self) -> Scratch:
         """The database; made when first asked for."""

@@ -15,16 +15,11 @@ import duckdb
 import pyarrow as pa
 
 from geko.errors import InputError, WarehouseBusyError, WarehouseError
-from geko.warehouse.engine import (
-    STORAGE_VERSION,
-    Connection,
-    configure,
-    quoted,
-    run_statement,
-)
+from geko.warehouse.engine import Connection, configure, run_statement
 from geko.warehouse.resources import statement_text
 from geko.warehouse.schema import migrate
 from geko.warehouse.steps import Step
+from geko.warehouse.template import make_empty, new_file, stamp
 from geko.warehouse.user_query import UserQuery
 from geko.warehouse.writer import Writer
 
@@ -60,11 +55,14 @@ class LocalFile:
             WarehouseError: if it can't be opened.
             MigrationError: if its schema doesn't fit.
         """
-        con = connect(path)
+        con, copied = connect(path)
         try:
             configure(con)
             con.execute(f"SET GLOBAL checkpoint_threshold = '{CHECKPOINT_THRESHOLD}'")
-            migrate(con, clock(), str(path))
+            if copied:
+                stamp(con, clock())
+            else:
+                migrate(con, clock(), str(path))
         except BaseException:
             con.close()
             raise
@@ -165,20 +163,25 @@ class LocalFile:
             self._con.close()
 
 
-def connect(path: Path) -> Connection:
-    """Connect to a database file; a new one is made in a format that duckdb 1.5 reads.
+def connect(path: Path) -> tuple[Connection, bool]:
+    """Connect to a database file; a new one is made.
+
+    Returns:
+        The connection, and whether the file is new and has this version's schema already.
 
     Raises:
         WarehouseBusyError: if another process holds its lock.
         WarehouseError: if it can't be opened.
     """
+    copied = False
     try:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with duckdb.connect(":memory:") as maker:
-                maker.execute(f"ATTACH {quoted(str(path))} AS made (STORAGE_VERSION '{STORAGE_VERSION}')")
+            copied = new_file(path)
+            if not copied and not path.exists():
+                make_empty(path)
         with _niced():
-            return duckdb.connect(str(path))
+            return duckdb.connect(str(path)), copied
     except duckdb.IOException as exc:
         if "lock" in str(exc).lower():
             raise WarehouseBusyError(f"{path} is in use: {exc}") from exc

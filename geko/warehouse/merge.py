@@ -161,7 +161,7 @@ def _readable(path: Path) -> Iterator[Path]:
             part = Path(f"{path}{suffix}")
             if part.exists():
                 shutil.copyfile(part, f"{copy}{suffix}")
-        with connect(copy) as con:
+        with connect(copy)[0] as con:
             configure(con)
             migrate(con, datetime.now(UTC), str(path))
         yield copy

@@ -28,14 +28,13 @@ CREATE TABLE IF NOT EXISTS schema_object (
 """
 
 
-def migrate(con: Connection, now: datetime, place: str = "the warehouse", *, views: bool = True) -> list[str]:
+def migrate(con: Connection, now: datetime, place: str = "the warehouse") -> list[str]:
     """Apply missing migrations, each in its own transaction, then macros and views if they changed.
 
     Args:
         con: connection to the database.
         now: time written to ``schema_migration``.
         place: how errors call the database.
-        views: make the views too; binding them takes most of the time of opening a new database.
 
     Returns:
         Names of the migrations applied.
@@ -46,11 +45,13 @@ def migrate(con: Connection, now: datetime, place: str = "the warehouse", *, vie
     pending = _pending(con, place)
     for file in pending:
         _in_transaction(con, file, now)
-    if views:
-        _refresh_objects(con)
-    else:
-        _create_all(con, sql_files("macros"))
+    _refresh_objects(con)
     return [file.name for file in pending]
+
+
+def create_macros(con: Connection) -> None:
+    """Make the macros alone, in a database that is thrown away."""
+    _create_all(con, sql_files("macros"))
 
 
 def missing_migrations(con: Connection, place: str = "the warehouse") -> list[str]:
@@ -64,11 +65,10 @@ def missing_migrations(con: Connection, place: str = "the warehouse") -> list[st
 
 def _pending(con: Connection, place: str) -> list[SqlFile]:
     known = {file.name: file for file in sql_files("migrations")}
-    has_table = con.execute(
-        "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_migration' AND NOT internal"
-        " AND database_name = current_database()"
-    ).fetchall()[0][0]
-    done = dict(con.execute("SELECT name, sha256 FROM schema_migration").fetchall()) if has_table else {}
+    try:
+        done = dict(con.execute("SELECT name, sha256 FROM schema_migration").fetchall())
+    except duckdb.CatalogException:
+        done = {}  # a new database
     unknown = sorted(done.keys() - known.keys())
     if unknown:
         raise MigrationError(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+from geko.errors import WarehouseError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +41,7 @@ class Statement:
 
 
 Step = Append | Statement
+
+
+class Closing(WarehouseError):
+    """The owner stops: the request was not executed and may be sent again."""

@@ -19,19 +19,19 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from geko.errors import WarehouseBusyError, WarehouseError
 from geko.log import logger
 from geko.warehouse.client import ConnectionLost, RemoteFile
-from geko.warehouse.local import LocalFile
-from geko.warehouse.maintenance import MAINTENANCE, CheckFinding, PruneOptions
 from geko.warehouse.place import read_record, warn_if_network
-from geko.warehouse.server import Server
-from geko.warehouse.steps import Step
-from geko.warehouse.writer import Closing
+from geko.warehouse.steps import Closing, Step
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from geko.warehouse.local import LocalFile
+    from geko.warehouse.maintenance import CheckFinding, PruneOptions
 
 Clock = Callable[[], datetime]
 T = TypeVar("T")
@@ -59,9 +59,14 @@ def default_path() -> Path:
 class _Owner:
     """The file and its server, held by the owning process."""
 
-    def __init__(self, file: LocalFile) -> None:
-        self.file = file
-        self.server = Server(file, MAINTENANCE)
+    def __init__(self, path: Path, clock: Clock) -> None:
+        # DuckDB is loaded by who opens the file; clients of an owner do without.
+        from geko.warehouse.local import LocalFile
+        from geko.warehouse.maintenance import MAINTENANCE
+        from geko.warehouse.server import Server
+
+        self.file = LocalFile.open(path, clock)
+        self.server = Server(self.file, MAINTENANCE)
         self.pid = os.getpid()
 
     def close(self) -> None:
@@ -221,6 +226,8 @@ class Warehouse:
         Returns:
             One finding per rule, with the number of offending rows (0 is good) and an example.
         """
+        from geko.warehouse.maintenance import CheckFinding
+
         found = self._maintain("check", now=self.now())
         return [CheckFinding(**item) for item in found]
 
@@ -230,6 +237,8 @@ class Warehouse:
         Returns:
             Rows per kind of thing that were, or would be, dropped.
         """
+        from geko.warehouse.maintenance import PruneOptions
+
         chosen = options or PruneOptions()
         counts: dict[str, int] = self._maintain(
             "prune",
@@ -270,6 +279,8 @@ class Warehouse:
         def run(file: LocalFile | RemoteFile) -> Any:
             if isinstance(file, RemoteFile):
                 return file.maintenance(op, params)
+            from geko.warehouse.maintenance import MAINTENANCE
+
             return MAINTENANCE[op](file, **params)
 
         return self._run(run, repeatable=op != "snapshot")
@@ -325,7 +336,7 @@ class Warehouse:
                     self._remote = RemoteFile.connect(self._path)
                     if self._remote is not None:
                         return self._remote
-                    self._owner = _Owner(LocalFile.open(self._path, self._clock))
+                    self._owner = _Owner(self._path, self._clock)
                 self._owner.server.announce(self._doing)
                 return self._owner.file
             except WarehouseBusyError as exc:

@@ -11,11 +11,10 @@ from typing import Any
 
 import duckdb
 
-from geko.errors import WarehouseError
 from geko.log import logger
 from geko.warehouse.engine import Connection, run_step, translated
 from geko.warehouse.queue_owner import QueueOwner, StaleLeaseError
-from geko.warehouse.steps import Step
+from geko.warehouse.steps import Closing, Step
 
 TICK_S = 1.0
 # A commit costs the same for one request and for thirty, so that it is worth waiting for those who will ask in a moment:
@@ -25,10 +24,6 @@ RECENT_S = 0.1
 # Runners that ask for nothing that long leave the machine to others.
 QUIET_S = 5.0
 GATHERED = frozenset({"claim", "complete", "exchange"})
-
-
-class Closing(WarehouseError):
-    """The owner stops: the request was not executed and may be sent again."""
 
 
 @dataclass(slots=True)

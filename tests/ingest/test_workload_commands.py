@@ -32,7 +32,7 @@ FORM_2026_Q3 = FORM_2026.replace(
 
 @pytest.fixture(scope="module")
 def scratch() -> Scratch:
-    return Scratch(views=False)
+    return Scratch(schema=False)
 
 
 @pytest.fixture

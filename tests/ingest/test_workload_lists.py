@@ -29,7 +29,7 @@ Sizes:
 
 @pytest.fixture(scope="module")
 def scratch() -> Scratch:
-    return Scratch(views=False)
+    return Scratch(schema=False)
 
 
 @pytest.fixture

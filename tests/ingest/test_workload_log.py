@@ -31,7 +31,7 @@ def entry(start: str = "- {", end: str = "}", **changes: Any) -> str:
 
 @pytest.fixture(scope="module")
 def scratch() -> Scratch:
-    return Scratch(views=False)
+    return Scratch(schema=False)
 
 
 @pytest.fixture

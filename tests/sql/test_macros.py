@@ -50,7 +50,7 @@ RULES = settings(
 
 @pytest.fixture(scope="module")
 def scratch() -> Iterator[Scratch]:
-    with Scratch(threads=1, views=False) as opened:
+    with Scratch(threads=1, schema=False) as opened:
         yield opened
 
 
