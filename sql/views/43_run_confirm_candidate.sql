@@ -13,7 +13,7 @@ WITH o AS (
     JOIN measurement AS m ON m.job_id = j.job_id AND m.arm = 'candidate'
     GROUP BY ALL
 ), listed AS (
-    SELECT run_id, problem_id, solution_id, min(solution_index) AS solution_index, mode(reference_id) AS reference_id,
+    SELECT run_id, problem_id, solution_id, min(solution_index) AS solution_index, mode(reference_id ORDER BY reference_id) AS reference_id,
            count(*) AS n_pairs, count(DISTINCT job_id) AS n_looks, median(us_reference) AS us_reference,
            median(us_candidate) AS us_candidate, median(log_ratio) AS log_median, list(log_ratio ORDER BY log_ratio) AS z,
            bool_or(simulated) AS simulated

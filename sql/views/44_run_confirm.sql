@@ -3,8 +3,8 @@
 CREATE OR REPLACE VIEW run_confirm AS
 WITH cost AS (
     SELECT k.run_id, m.problem_id, count(DISTINCT m.job_id) AS n_looks,
-           sum(m.us * (m.iters + coalesce(m.cold_iters, 0))) / 1e6 AS spent_s,
-           avg(m.us * (m.iters + coalesce(m.cold_iters, 0))) / 1e6 AS row_s
+           sum(m.us * (m.iters + coalesce(m.cold_iters, 0)) ORDER BY m.us, m.iters) / 1e6 AS spent_s,
+           avg(m.us * (m.iters + coalesce(m.cold_iters, 0)) ORDER BY m.us, m.iters) / 1e6 AS row_s
     FROM run_job AS k
     JOIN job AS j ON j.job_id = k.job_id AND j.kind = 'confirm'
     JOIN measurement AS m ON m.job_id = j.job_id AND m.outcome = 'ok'

@@ -3,8 +3,9 @@
 CREATE OR REPLACE VIEW run_arm AS
 WITH compared AS (
     SELECT
-        t.run_id, t.problem_id, t.arm, median(t.us) AS us, count(*) AS n_samples, mode(t.solution_id) AS solution_id,
-        mode(t.solution_index) AS solution_index, arg_min(t.measurement_id, abs(t.us - m.us_median)) AS measurement_id
+        t.run_id, t.problem_id, t.arm, median(t.us) AS us, count(*) AS n_samples,
+        mode(t.solution_id ORDER BY t.solution_id) AS solution_id, mode(t.solution_index ORDER BY t.solution_index) AS solution_index,
+        arg_min(t.measurement_id, abs(t.us - m.us_median)) AS measurement_id
     FROM run_timing AS t
     JOIN run AS r ON r.run_id = t.run_id
     JOIN job AS j ON j.job_id = t.job_id
@@ -14,7 +15,8 @@ WITH compared AS (
     GROUP BY t.run_id, t.problem_id, t.arm
 ), confirmed AS (
     SELECT t.run_id, t.problem_id, if(t.arm = 'reference', 'reference', 'tuned') AS arm, median(t.us) AS us, count(*) AS n_samples,
-           mode(t.solution_id) AS solution_id, mode(t.solution_index) AS solution_index, min(t.measurement_id) AS measurement_id
+           mode(t.solution_id ORDER BY t.solution_id) AS solution_id, mode(t.solution_index ORDER BY t.solution_index) AS solution_index,
+           min(t.measurement_id) AS measurement_id
     FROM run_timing AS t
     JOIN run_shown_candidate AS s ON s.run_id = t.run_id AND s.problem_id = t.problem_id
     WHERE t.job_kind = 'confirm' AND t.role = 'confirm' AND (t.arm = 'reference' OR t.solution_id = s.solution_id)

@@ -4,9 +4,9 @@
 CREATE OR REPLACE VIEW run_worth AS
 WITH s AS (
     SELECT r.run_id, r.simulated, count(d.problem_id) FILTER (WHERE d.class = 'kept') AS n_kept, count(d.problem_id) AS n_shapes,
-           coalesce(sum(d.share_pct / 100) FILTER (WHERE d.class = 'kept'), 0) AS coverage,
-           coalesce(sum(d.share_pct / 100 * (1 - 1 / d.ratio)) FILTER (WHERE d.class = 'kept'), 0) AS saved,
-           coalesce(sqrt(sum(pow(d.share_pct / 100 / d.ratio * d.log_ratio_se, 2)) FILTER (WHERE d.class = 'kept')), 0) AS se,
+           coalesce(sum(d.share_pct / 100 ORDER BY d.share_pct) FILTER (WHERE d.class = 'kept'), 0) AS coverage,
+           coalesce(sum(d.share_pct / 100 * (1 - 1 / d.ratio) ORDER BY d.share_pct, d.ratio) FILTER (WHERE d.class = 'kept'), 0) AS saved,
+           coalesce(sqrt(sum(pow(d.share_pct / 100 / d.ratio * d.log_ratio_se, 2) ORDER BY d.share_pct, d.ratio) FILTER (WHERE d.class = 'kept')), 0) AS se,
            count(*) FILTER (WHERE d.class = 'kept' AND d.check_outcome IS DISTINCT FROM 'passed') AS n_unchecked
     FROM run AS r
     JOIN selection AS d ON d.run_id = r.run_id

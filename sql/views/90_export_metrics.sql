@@ -16,9 +16,9 @@ WITH result AS MATERIALIZED (
         coalesce(list(x.ratio ORDER BY x.ratio) FILTER (WHERE x.class = 'kept'), []) AS kept_ratios,
         count(DISTINCT x.solution_tuned) FILTER (WHERE x.class = 'kept') AS n_unique_winners,
         100.0 * count(*) FILTER (WHERE x.kernel_changed) / nullif(count(x.run_id), 0) AS pct_changed,
-        sum(x.weighted_uplift_contribution_pct) FILTER (WHERE x.class = 'kept') AS saved_pct,
-        sum(x.pct_of_total) FILTER (WHERE x.class = 'kept') AS coverage_pct,
-        sum(x.weighted_us_saved) FILTER (WHERE x.class = 'kept') AS us_saved,
+        sum(x.weighted_uplift_contribution_pct ORDER BY x.weighted_uplift_contribution_pct) FILTER (WHERE x.class = 'kept') AS saved_pct,
+        sum(x.pct_of_total ORDER BY x.pct_of_total) FILTER (WHERE x.class = 'kept') AS coverage_pct,
+        sum(x.weighted_us_saved ORDER BY x.weighted_us_saved) FILTER (WHERE x.class = 'kept') AS us_saved,
         coalesce(list(x.weighted_uplift_contribution_pct ORDER BY x.weighted_uplift_contribution_pct DESC)
                  FILTER (WHERE x.class = 'kept' AND x.weighted_uplift_contribution_pct IS NOT NULL), []) AS contributions,
         -- It was asked for, something was checked, and nothing was kept without it.
@@ -35,7 +35,7 @@ WITH result AS MATERIALIZED (
     SELECT run_id, to_json(map_from_entries(list({'key': name, 'value': stats} ORDER BY name))) AS by_type
     FROM (
         SELECT run_id, concat(a_type, '_', "transA", "transB") AS name,
-               {'n': count(*), 'geomean_uplift_pct': (exp(avg(ln(ratio))) - 1) * 100,
+               {'n': count(*), 'geomean_uplift_pct': (exp(avg(ln(ratio) ORDER BY ratio)) - 1) * 100,
                 'median_uplift_pct': (median(ratio) - 1) * 100, 'max_uplift_pct': (max(ratio) - 1) * 100} AS stats
         FROM result WHERE class = 'kept' GROUP BY ALL
     ) GROUP BY run_id

@@ -9,8 +9,8 @@ WITH judged AS MATERIALIZED (
     SELECT problem_id, solution_id FROM judged
     QUALIFY row_number() OVER (PARTITION BY problem_id ORDER BY state = 'kept' DESC, ratio DESC, solution_index, solution_id) = 1
 ), lost AS (
-    SELECT c.problem_id, c.solution_id, avg(ln(c.us_candidate / b.us_candidate)) AS loss, count(*) AS n,
-           coalesce(stddev_samp(ln(c.us_candidate / b.us_candidate)), 0) / sqrt(count(*)) AS se
+    SELECT c.problem_id, c.solution_id, avg(ln(c.us_candidate / b.us_candidate) ORDER BY c.us_candidate / b.us_candidate) AS loss, count(*) AS n,
+           coalesce(stddev_samp(ln(c.us_candidate / b.us_candidate) ORDER BY c.us_candidate / b.us_candidate), 0) / sqrt(count(*)) AS se
     FROM best AS x
     JOIN pair AS b ON b.problem_id = x.problem_id AND b.solution_id = x.solution_id
     JOIN pair AS c ON c.problem_id = b.problem_id AND c.block_id = b.block_id AND c.round = b.round
