@@ -113,6 +113,16 @@ _OPTIONS: dict[str, tuple[Any, tuple[str, ...]]] = {
         _seconds("--confirm-run-budget", "Device seconds that the confirmation of the whole run may take."),
         ("search",),
     ),
+    "plan": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--plan",
+                help="Time nothing: say what could be won at most, how many jobs it would take, and how long.",
+            ),
+        ],
+        ("search",),
+    ),
     "backend": (
         Annotated[
             str | None,
@@ -254,6 +264,7 @@ _DEFAULTS: dict[str, Any] = {
     "no_retry": not _RUN["retry"],
     "set_": None,
     "dry_run": False,
+    "plan": False,
     "wait": 0.0,
 }
 
@@ -318,7 +329,7 @@ def asked_of(values: dict[str, Any], kind: str = "search") -> Asked:
         chosen["verify"] = not values["no_verify"]
     if kind not in _TUNING:
         chosen.pop("arch", None)
-        return Asked(source, RunOptions(**chosen), values["wait"])
+        return Asked(source, RunOptions(**chosen), values["wait"], values.get("plan", False))
     if "no_retry" in values:
         chosen["retry"] = not values["no_retry"]
     chosen["settings"] = _settings(values)

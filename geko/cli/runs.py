@@ -16,6 +16,8 @@ from geko.cli.render import render
 from geko.cli.run_options import Asked, run_command
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from geko.pipeline import RunResult
 
 
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
 def search(asked: Asked, db: Path | None, form: o.Form, verbose: int) -> None:
     """Find faster existing kernels for a workload, prove it, and export the library of them."""
     from geko.pipeline import run_search
+
+    if asked.dry_run:
+        from geko.runs.plan import plan_search
+
+        found = plan_search(db, asked.source, asked.options, anchor=anchor())
+        show(found.stages, found.lines, form)
+        return
 
     def run() -> RunResult:
         return run_search(db, asked.source, asked.options, anchor=anchor(), verbose=verbose)
@@ -43,11 +52,15 @@ def bench(asked: Asked, db: Path | None, form: o.Form, verbose: int) -> None:
 
 def finish(result: RunResult, form: o.Form) -> None:
     """Show what a run came to, and end with its exit status."""
-    render(result.table, form)
-    # Programs that read the rows get nothing else on standard output.
-    out = sys.stdout if form is o.Form.table else sys.stderr
-    out.write("".join(f"{line}\n" for line in ["", *result.lines]))
+    show(result.table, result.lines, form)
     raise typer.Exit(result.exit_code)
+
+
+def show(rows: pa.Table, lines: list[str], form: o.Form) -> None:
+    """Rows, and sentences about them: programs that read the rows get nothing else on standard output."""
+    render(rows, form)
+    out = sys.stdout if form is o.Form.table else sys.stderr
+    out.write("".join(f"{line}\n" for line in ["", *lines]))
 
 
 def waiting(call: Callable[[], RunResult], wait: float) -> RunResult:

@@ -7,16 +7,16 @@
 WITH sample AS MATERIALIZED (
     SELECT 'a' AS side, problem_id, protocol_id, role, solution_id, us FROM timing
     WHERE CASE $a_kind
-              WHEN 'environment' THEN environment_id = $a_id::UUID AND arm IS DISTINCT FROM 'tuned'
-              WHEN 'library' THEN library_id = $a_id::UUID
-              ELSE arm IS DISTINCT FROM 'tuned' AND job_id IN (SELECT job_id FROM run_job WHERE run_id = $a_id::UUID)
+              WHEN 'environment' THEN environment_id = $a_id::UUID AND coalesce(arm, 'reference') = 'reference'
+              WHEN 'library' THEN library_id = $a_id::UUID AND arm IS DISTINCT FROM 'candidate'
+              ELSE coalesce(arm, 'reference') = 'reference' AND job_id IN (SELECT job_id FROM run_job WHERE run_id = $a_id::UUID)
           END
     UNION ALL
     SELECT 'b', problem_id, protocol_id, role, solution_id, us FROM timing
     WHERE CASE $b_kind
-              WHEN 'environment' THEN environment_id = $b_id::UUID AND arm IS DISTINCT FROM 'tuned'
-              WHEN 'library' THEN library_id = $b_id::UUID
-              ELSE arm IS DISTINCT FROM 'tuned' AND job_id IN (SELECT job_id FROM run_job WHERE run_id = $b_id::UUID)
+              WHEN 'environment' THEN environment_id = $b_id::UUID AND coalesce(arm, 'reference') = 'reference'
+              WHEN 'library' THEN library_id = $b_id::UUID AND arm IS DISTINCT FROM 'candidate'
+              ELSE coalesce(arm, 'reference') = 'reference' AND job_id IN (SELECT job_id FROM run_job WHERE run_id = $b_id::UUID)
           END
 ), kernel_time AS (
     SELECT side, problem_id, protocol_id, any_value(role) AS role, solution_id, median(us) AS us, count(*) AS n,
