@@ -131,8 +131,8 @@ def parse_gemm_name(name: str, sizes: list[list[int]]) -> GemmConfig:
     Raises:
         InputError: the name can't be read.
     """
-    letters, *middle, transposes = name.split("_")
     form = "a GEMM type reads like BBS_TN, F8B8SS_NT or F8BS_MXE8B32_TN"
+    letters, *middle, transposes = name.split("_") if "_" in name else (name, "")
     if len(transposes) != 2 or any(letter not in _TRANSPOSES for letter in transposes) or len(middle) > 1:
         raise InputError(form, value=name)
     found: list[GemmType] = []
