@@ -1,8 +1,8 @@
 """One user at a time on a GPU: a lock file per host and device.
 
 The lock belongs to the open file, so that a program which inherits the descriptor keeps the GPU locked
-until it has ended, even when its runner was killed. It covers the processes of one user; other users' are
-not seen.
+until it has ended, even when its runner was killed. Tensile takes the same lock with its own library
+(``--client-lock``). It covers the processes of one user; other users' are not seen.
 """
 
 from __future__ import annotations
@@ -87,14 +87,19 @@ class GpuLock:
         """
         if self._fd is not None:
             return
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = self._open()
         start = time.monotonic()
         say_at = start + _SAY_AFTER_S
         try:
             while True:
                 try:
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
+                    if self._is_current(fd):
+                        break
+                    # Another program's lock library removed the file when it was done: this lock excludes nobody.
+                    os.close(fd)
+                    fd = self._open()
+                    continue
                 except BlockingIOError:
                     pass
                 now = time.monotonic()
@@ -115,6 +120,16 @@ class GpuLock:
             os.close(fd)
             raise
         self._fd = fd
+
+    def _open(self) -> int:
+        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def _is_current(self, fd: int) -> bool:
+        """Whether a descriptor is of the file that others open under this name."""
+        try:
+            return os.path.samestat(os.fstat(fd), self.path.stat())
+        except FileNotFoundError:
+            return False
 
     def release(self) -> None:
         """Give the lock back; it is free once no program holds it any more."""

@@ -68,3 +68,34 @@ def test_a_program_that_inherits_the_lock_keeps_the_gpu(tmp_path: Path) -> None:
         program.kill()
     second.acquire(timeout_s=2.0)
     second.release()
+
+
+def test_a_lock_file_that_was_removed_meanwhile_locks_nobody(tmp_path: Path) -> None:
+    """Lock libraries may remove the file at their release: whoever waited on it must look again."""
+    first, second, third = (GpuLock("0", tmp_path) for _ in range(3))
+    first.acquire()
+    waiter = threading.Thread(target=second.acquire)
+    waiter.start()
+    time.sleep(0.3)
+    first.path.unlink()
+    third.acquire(timeout_s=5.0)
+    first.release()
+    time.sleep(0.3)
+    assert waiter.is_alive(), "the second holds a file that nobody else sees"
+    third.release()
+    waiter.join(5)
+    assert second.fd is not None
+    with pytest.raises(Interrupted):
+        third.acquire(timeout_s=0.2)
+    second.release()
+
+
+def test_the_lock_of_tensile_is_the_same(tmp_path: Path) -> None:
+    filelock = pytest.importorskip("filelock")
+    ours = GpuLock("0", tmp_path)
+    with filelock.FileLock(str(ours.path)), pytest.raises(Interrupted):
+        ours.acquire(timeout_s=0.3)
+    ours.acquire(timeout_s=2.0)
+    with pytest.raises(filelock.Timeout):
+        filelock.FileLock(str(ours.path)).acquire(timeout=0.3)
+    ours.release()
