@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tune_support import config, make_bench
 
 from geko.runners.base import MEASUREMENTS, VALIDATIONS, RunContext, Runner
 from geko.runners.hipblaslt_bench import HipblasltBenchRunner
 from geko.runners.replay import ReplayRunner, Stored
+from geko.runners.tensilelite import TensileliteRunner
 from geko.simulator import make_root
 from geko.warehouse import Scratch
 from geko.warehouse.queue import Claim, JobResult
@@ -30,6 +32,11 @@ class Case:
     context: RunContext
     claim: Callable[..., Claim]
     simulated: bool = False
+    kind: str = "baseline"
+
+    def usual(self, number: int) -> Claim:
+        """One of three usual claims."""
+        return self.claim(number) if self.kind == "tune" else self.claim(row(SIZES[number]))
 
 
 def row(m: int, **more: Any) -> dict[str, Any]:
@@ -59,13 +66,38 @@ def simulated_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_root(tmp_path_factory.mktemp("simulated") / "hipblaslt", arch="gfx942", devices=2)
 
 
-@pytest.fixture(params=["hipblaslt-bench", "simulated", "replay", "replay-simulated"])
+BENCH = ["hipblaslt-bench", "simulated", "replay", "replay-simulated"]
+DUCTILE = {"pop_size": 8, "n_gen": 2}
+
+
+@pytest.fixture(params=BENCH)
 def case(request: pytest.FixtureRequest, standin: Any, simulated_root: Path, context: RunContext) -> Case:
-    simulated = "simulated" in request.param
+    return make_case(request.param, standin, simulated_root, context)
+
+
+@pytest.fixture(params=[*BENCH, "tensilelite", "ductile"])
+def any_case(
+    request: pytest.FixtureRequest, standin: Any, simulated_root: Path, context: RunContext, tmp_path: Path
+) -> Case:
+    """Every runner there is."""
+    if request.param in BENCH:
+        return make_case(request.param, standin, simulated_root, context)
+    bench = make_bench(simulated_root, tmp_path)
+
+    def claim(number: int, kind: str = "tune") -> Claim:
+        size = (SIZES[number], 512, 1, 1024)
+        text = config(sizes=(size,), ductile=DUCTILE if request.param == "ductile" else None, depths=(32,))
+        return bench.claim(text, sizes=(size,), name=f"c_{number}", kind=kind)
+
+    return Case(TensileliteRunner(), bench.context(), claim, True, "tune")
+
+
+def make_case(name: str, standin: Any, simulated_root: Path, context: RunContext) -> Case:
+    simulated = "simulated" in name
     context = replace(context, simulated=simulated)
     root = simulated_root if simulated else standin.root
     live = HipblasltBenchRunner()
-    if "replay" not in request.param:
+    if "replay" not in name:
         return Case(live, context, make_claims(root), simulated)
 
     def recorded(claim: Claim) -> Stored | None:
@@ -80,24 +112,36 @@ def case(request: pytest.FixtureRequest, standin: Any, simulated_root: Path, con
     return Case(ReplayRunner(recorded), context, make_claims(root), simulated)
 
 
-def test_it_is_a_runner(case: Case) -> None:
-    assert isinstance(case.runner, Runner)
-    assert {"baseline", "screen", "compare", "verify"} <= set(case.runner.kinds)
+def test_it_is_a_runner(any_case: Case) -> None:
+    assert isinstance(any_case.runner, Runner)
+    assert any_case.kind in any_case.runner.kinds
 
 
-def test_every_claim_is_answered_once_in_order(case: Case) -> None:
-    claims = [case.claim(row(m)) for m in SIZES]
-    results = case.runner.run(claims, case.context)
+def test_every_claim_is_answered_once_in_order(any_case: Case) -> None:
+    claims = [any_case.usual(number) for number in range(3)]
+    results = any_case.runner.run(claims, any_case.context)
     assert [(r.job_id, r.attempt, r.token) for r in results] == [
         (c.job_id, c.attempt, c.token) for c in claims
     ]
     assert [r.outcome for r in results] == ["ok"] * 3
+    assert {(r.runner, r.device_id) for r in results} == {
+        (any_case.context.runner, any_case.context.device_id)
+    }
     for result, claim in zip(results, claims, strict=True):
-        _well_formed(result, case)
+        _well_formed(result, any_case)
+        assert result.measurements is not None and result.output
+        rows = result.measurements.to_pylist()
+        assert {item["problem_id"] for item in rows} == set(json.loads(claim.spec)["problem_ids"])
+        assert all(item["us"] > 0 and item["solution_id"] and item["iters"] for item in rows)
+
+
+def test_a_baseline_is_one_measurement(case: Case) -> None:
+    assert {"baseline", "screen", "compare", "verify"} <= set(case.runner.kinds)
+    claims = [case.claim(row(m)) for m in SIZES]
+    for result in case.runner.run(claims, case.context):
         assert result.measurements is not None
         (measured,) = result.measurements.to_pylist()
-        assert [measured["problem_id"]] == json.loads(claim.spec)["problem_ids"]
-        assert measured["us"] > 0 and measured["solution_id"] and measured["iters"] == 5
+        assert (measured["outcome"], measured["iters"]) == ("ok", 5)
 
 
 def test_dense_search_gives_all_candidates(case: Case) -> None:
@@ -141,16 +185,26 @@ def test_checks_are_validations(case: Case) -> None:
         assert found["outcome"] == "passed" and 0 <= found["norm_error"] < 0.1
 
 
-def test_unknown_work_is_refused_not_raised(case: Case) -> None:
-    broken = replace(case.claim(row(256)), spec="{not json")
-    results = case.runner.run([case.claim(row(256)), broken], case.context)
-    assert [r.outcome for r in results] == ["ok", "unsupported"]
+def test_unknown_work_is_refused_not_raised(any_case: Case) -> None:
+    broken = replace(any_case.usual(0), spec="{not json")
+    strange = replace(any_case.usual(0), kind="paint")
+    results = any_case.runner.run([any_case.usual(0), broken, strange], any_case.context)
+    assert [r.outcome for r in results] == ["ok", "unsupported", "unsupported"]
+    assert all(r.message for r in results[1:])
 
 
-def test_a_stopped_runner_gives_back(case: Case) -> None:
-    case.context.stop.set()
-    claims = [case.claim(row(m)) for m in SIZES]
-    results = case.runner.run(claims, case.context)
+def test_a_root_that_is_not_there_is_an_outcome(any_case: Case, tmp_path: Path) -> None:
+    if isinstance(any_case.runner, ReplayRunner):
+        pytest.skip("stored outputs need no root")
+    claim = any_case.usual(0)
+    claim = replace(claim, spec=json.dumps(json.loads(claim.spec) | {"root": str(tmp_path / "nowhere")}))
+    (result,) = any_case.runner.run([claim], any_case.context)
+    assert result.outcome == "tool_missing" and "nowhere" in str(result.message)
+
+
+def test_a_stopped_runner_gives_back(any_case: Case) -> None:
+    any_case.context.stop.set()
+    results = any_case.runner.run([any_case.usual(number) for number in range(3)], any_case.context)
     assert [r.outcome for r in results] == ["released"] * 3
 
 
