@@ -56,6 +56,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "report": ("geko.cli.report", "report", "What a run found, on one page with charts, or as Markdown."),
     "envs": ("geko.cli.history", "envs", "The environments in which something was timed."),
     "diff": ("geko.cli.history", "diff", "What changed between two environments, libraries or runs."),
+    "guard": (
+        "geko.cli.guard",
+        "guard",
+        "After deployment: untuned shapes are unchanged, tuned ones use their kernels.",
+    ),
     "verify-applied": (
         "geko.cli.history",
         "verify_applied",
@@ -157,6 +162,10 @@ EPILOGS = {
     "optimize": _examples("geko optimize --workdir my_tuning -d 0-7 --up-thr 1.03"),
     "mi": _examples("geko mi 4096 4096 1 4096 --type BBS_TN --arch gfx950", note="M, N, batch count, K."),
     "report": _examples("geko report --out report.html", "geko report --run 1f3a --format markdown"),
+    "guard": _examples(
+        "geko guard /path/to/build/release/library -d 0-7 --custom-lib-dir library_before",
+        "geko guard merged_logic --run 1f3a -d 0",
+    ),
     "verify-applied": _examples("geko verify-applied log_of_the_application.yaml --run 1f3a --format json"),
     "export library-logic": _examples("geko export library-logic --out final_libs"),
     "export csv": _examples("geko export csv --out tables --run 1f3a"),
