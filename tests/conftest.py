@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(Path(__file__).parent))
+
+from search_support import searched, simulated_cache  # noqa: E402
+
+__all__ = ["searched", "simulated_cache"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

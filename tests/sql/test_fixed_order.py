@@ -1,4 +1,4 @@
-"""Aggregates whose last digits (or whose choice among equals) depend on the order of rows have a fixed order in every view."""
+"""Aggregates whose last digits, or whose choice among equals, depend on the order of rows have a fixed order in views."""
 
 from __future__ import annotations
 
