@@ -316,6 +316,33 @@ def summarize(
     return to_frame(summary), to_frame(gemms)
 
 
+def read_rows(path: str | Path) -> list[dict[str, Any]]:
+    """Read rows for hipblaslt-bench, as `dump` writes them.
+
+    Args:
+        path: a YAML list of mappings.
+
+    Raises:
+        MissingFileError: there is no such file.
+        InputError: it is no list of mappings.
+    """
+    import yaml
+
+    try:
+        rows = yaml.load(
+            Path(path).read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        )
+    except FileNotFoundError as error:
+        raise MissingFileError("there is no such file", path=path) from error
+    except yaml.YAMLError as error:
+        raise InputError(f"no YAML: {error}", path=path) from error
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise InputError(
+            "must be a non-empty YAML list of rows, such as `- {function: matmul, M: 128, …}`", path=path
+        )
+    return rows
+
+
 def dump(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
     """Write rows as a YAML list of flow mappings, one a line, as hipblaslt-bench and `parse` read them."""
     write_text_atomic(path, "".join(f"- {{{_flow(row)}}}\n" for row in rows) or "[]\n")
