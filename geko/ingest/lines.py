@@ -22,8 +22,11 @@ from geko.errors import MissingFileError
 _CHUNK = 16 << 20
 #: Line ends are looked for in pieces that fit the cache.
 _BLOCK = 1 << 20
-#: Distinct lines are handed on when they hold this many bytes, so that memory stays bounded.
-_BATCH = 32 << 20
+#: Distinct lines are handed on when they are so many: as rows they fill one row group, which DuckDB writes once; other
+#: numbers cost it a third more.
+_BATCH_ROWS = 122_880
+#: They are also handed on when they hold this many bytes, so that memory stays bounded.
+_BATCH = 96 << 20
 #: Larger files are folded as a whole where their lines repeat.
 _WHOLE_ABOVE = 64 << 20
 #: Below this many lines folding costs nothing.
@@ -118,13 +121,19 @@ class DistinctLines:
                 yield from _batches(table)
                 return
         waiting: list[tuple[pa.Array, pa.Array, pa.Array]] = []
-        held = 0
+        held = n_rows = 0
         for part in self._parts(size):
             waiting.append(part)
             held += part[0].nbytes
-            if held > _BATCH:
-                yield _merged(waiting)
-                waiting, held = [], 0
+            n_rows += len(part[0])
+            if held > _BATCH or n_rows >= _BATCH_ROWS:
+                batch = _merged(waiting)
+                full = len(batch) // _BATCH_ROWS * _BATCH_ROWS or len(batch)
+                waiting = _copied(batch, full)
+                n_rows = len(batch) - full
+                held = sum(part[0].nbytes for part in waiting)
+                for start in range(0, full, _BATCH_ROWS):
+                    yield batch.slice(start, min(_BATCH_ROWS, full - start))
         if waiting:
             yield _merged(waiting)
 
@@ -181,7 +190,7 @@ def _folded_whole(path: Path) -> pa.Table | None:
 
 def _batches(table: pa.Table) -> Iterator[LineBatch]:
     """A table of lines in parts of bounded size."""
-    rows = max(1, table.num_rows * _BATCH // max(table.nbytes, 1))
+    rows = min(max(1, table.num_rows * _BATCH // max(table.nbytes, 1)), _BATCH_ROWS)
     for start in range(0, table.num_rows, rows):
         part = table.slice(start, rows)
         yield LineBatch(*(pa.concat_arrays(column.chunks) for column in part.columns))
@@ -300,6 +309,16 @@ def _merged(parts: list[tuple[pa.Array, pa.Array, pa.Array]]) -> LineBatch:
         groups = groups.combine_chunks()
         lines, counts, first = coded.dictionary, groups["n_sum"].chunk(0), groups["first_min"].chunk(0)
     return LineBatch(_as_text(lines), counts, first)
+
+
+def _copied(batch: LineBatch, start: int) -> list[tuple[pa.Array, pa.Array, pa.Array]]:
+    """The lines from ``start`` on as a part of their own, which doesn't keep the memory of those before."""
+    if start == len(batch):
+        return []
+    rest = batch.slice(start)
+    # Concatenating copies; a single array would be handed back as it is.
+    text = pa.concat_arrays([rest.text.slice(0, 0), rest.text]).cast(pa.large_binary())
+    return [(text, rest.n_lines, rest.first_line)]
 
 
 def _as_text(lines: pa.Array) -> pa.Array:

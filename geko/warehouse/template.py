@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import shutil
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,11 +41,11 @@ def new_file(path: Path) -> bool:
     if Path(f"{path}.wal").exists():
         return False
     try:
-        template = _template()
+        content = _template()
         copy = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
         try:
-            with template.open("rb") as source, copy.open("xb") as target:
-                shutil.copyfileobj(source, target, 1 << 20)
+            with copy.open("xb") as target:
+                target.write(content)
                 target.flush()
                 os.fsync(target.fileno())
             os.link(copy, path)  # fails where a file has come into being; replacing it would lose its rows
@@ -73,14 +72,19 @@ def stamp(con: Connection, now: datetime) -> None:
     con.execute("UPDATE schema_migration SET applied_at = $now", {"now": now})
 
 
-def _template() -> Path:
-    """The template for this schema and DuckDB, made if it is not there."""
+def _template() -> bytes:
+    """Content of the template for this schema and DuckDB, which is made if it is not there."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "geko" / "empty"
     texts = [f"{file.name}\n{file.sha256}" for file in sql_files("migrations")]
-    key = "\n".join((__version__, duckdb.__version__, STORAGE_VERSION, objects_hash(), *texts))
-    path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.duckdb"
-    if path.exists():
-        return path
+    key = _digest(
+        "\n".join((__version__, duckdb.__version__, STORAGE_VERSION, objects_hash(), *texts)).encode()
+    )
+    for path in folder.glob(f"{key}-*.duckdb"):
+        content = path.read_bytes()
+        if path.stem == f"{key}-{_digest(content)}":
+            return content
+        logger.debug("%s is damaged; it is made again", path)
+        path.unlink(missing_ok=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     make_private_folder(folder)
     with tempfile.TemporaryDirectory(prefix=".making-", dir=folder) as name:
@@ -89,14 +93,17 @@ def _template() -> Path:
         with duckdb.connect(str(made)) as con:
             configure(con)
             migrate(con, datetime.now(UTC), "the template of a warehouse")
-        made.replace(path)
-    _prune(folder, path)
-    return path
+        content = made.read_bytes()
+        made.replace(folder / f"{key}-{_digest(content)}.duckdb")
+    _prune(folder)
+    return content
 
 
-def _prune(folder: Path, newest: Path) -> None:
-    others = sorted(
-        (item for item in folder.glob("*.duckdb") if item != newest), key=lambda item: item.stat().st_mtime
-    )
-    for item in others[: -(_KEPT - 1)]:
-        item.unlink(missing_ok=True)
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:24]
+
+
+def _prune(folder: Path) -> None:
+    made = sorted(folder.glob("*.duckdb"), key=lambda path: path.stat().st_mtime)
+    for path in made[:-_KEPT]:
+        path.unlink(missing_ok=True)

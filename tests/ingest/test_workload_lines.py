@@ -90,6 +90,22 @@ def test_whole_file_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert collected(path) == expected(data)
 
 
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("distinct", [5, 40, 1000])
+def test_batches_of_so_many_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, distinct: int) -> None:
+    """No batch has more lines than asked for; all but the last are full where no line comes twice."""
+    monkeypatch.setattr(lines, "_BATCH_ROWS", 12)
+    monkeypatch.setattr(lines, "_ALWAYS_FOLDED", 0)
+    data = b"".join(b"%d\n" % (number % distinct) for number in range(1000))
+    path = tmp_path / "text"
+    path.write_bytes(data)
+    sizes = [len(batch) for batch in DistinctLines(path)]
+    assert max(sizes) <= 12
+    if distinct == 1000:
+        assert set(sizes[:-1]) == {12}
+    assert collected(path) == expected(data)
+
+
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError):
         list(DistinctLines(tmp_path / "none"))

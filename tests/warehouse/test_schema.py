@@ -26,6 +26,7 @@ def own_sql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "sql"
     shutil.copytree(resources.sql_root(), root)
     monkeypatch.setattr(resources, "sql_root", lambda: root)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return root
 
 
