@@ -93,7 +93,7 @@ def guarded(call: Callable[[], int], words: Sequence[str] = ()) -> int:
             EXIT_FAILURE,
         )
     except OSError as error:
-        if error.strerror is None:
+        if error.strerror is None or (_state["verbose"] or 0) >= 2:
             return _unexpected(error, words)
         named = f"{error.filename}: " if error.filename is not None else ""
         return _say(f"{named}{error.strerror}", EXIT_FAILURE)

@@ -61,15 +61,17 @@ def status(
     db: o.Db = None,
     form: o.Format = o.Form.table,
 ) -> None:
-    """What runs now (stage, done, failed, time left), on which devices, and how shapes were judged so far or last,
-    and what that is worth."""
+    """What runs now (stage, done, failed, time left), on which devices, how shapes were judged so far or last, and what
+    that is worth."""
     with o.existing(db) as warehouse:
         asked = [part] if part else list(Part) if form is o.Form.table else [Part.progress]
         for at, name in enumerate(asked):
-            if at:
-                typer.echo("")
             now = {"now": warehouse.now()} if name in (Part.progress, Part.devices) else {}
-            render(warehouse.query(_PARTS[name], **now), form)
+            rows = warehouse.query(_PARTS[name], **now)
+            # Before the first verdict there is nothing to say about them.
+            if rows.num_rows or at == 0:
+                typer.echo("\n" * bool(at), nl=False)
+                render(rows, form)
 
 
 def runs(db: o.Db = None, form: o.Format = o.Form.table) -> None:
