@@ -62,6 +62,12 @@ def parquet(out: Out, run: Run = None, db: o.Db = None, verbose: o.Verbose = 1) 
     _export("parquet", out, run, db, verbose)
 
 
+@app.command("configs")
+def configs(out: Out, run: Run = None, db: o.Db = None, verbose: o.Verbose = 1) -> None:
+    """The tuning configs of a run, as they were run."""
+    _export("configs", out, run, db, verbose)
+
+
 @app.command("workdir")
 def workdir(out: Out, run: Run = None, db: o.Db = None, verbose: o.Verbose = 1) -> None:
     """The whole working directory of a run, as it is at its end."""

@@ -13,7 +13,7 @@ from geko.errors import UsageError
 if TYPE_CHECKING:
     from geko.warehouse import Warehouse
 
-WHAT = ("library-logic", "csv", "parquet", "workdir")
+WHAT = ("library-logic", "csv", "parquet", "configs", "workdir")
 
 
 def resolve_run(warehouse: Warehouse, text: str | None = None) -> str:
@@ -42,7 +42,7 @@ def export_run(warehouse: Warehouse, what: str, run_id: str, out: str | Path) ->
     Args:
         warehouse: where it is.
         what: ``"library-logic"`` (the kept solutions as Tensile logic), ``"csv"`` (all result tables), ``"parquet"`` (the
-            same and every timed candidate) or ``"workdir"`` (everything).
+            same and every timed candidate), ``"configs"`` (the tuning configs) or ``"workdir"`` (everything).
         run_id: the run.
         out: folder to write into.
 
@@ -61,6 +61,10 @@ def export_run(warehouse: Warehouse, what: str, run_id: str, out: str | Path) ->
         from geko.export.tables import export_parquet
 
         return export_parquet(warehouse, run_id, folder)
+    if what == "configs":
+        from geko.export.tuning import export_configs
+
+        return export_configs(warehouse, run_id, folder)
     if what == "library-logic":
         from geko.export.logic import export_logic
 

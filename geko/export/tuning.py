@@ -115,3 +115,33 @@ def export_configure(warehouse: Warehouse, run_id: str, folder: Path) -> list[Pa
     return record_files(
         warehouse, run_id, run["simulated"], [*written, ("run-state", folder / "run_state.json")]
     )
+
+
+def export_configs(warehouse: Warehouse, run_id: str, folder: Path) -> list[Path]:
+    """Write the tuning configs of a run, byte by byte as they were run.
+
+    Args:
+        warehouse: where the run is.
+        run_id: the run.
+        folder: where to.
+
+    Returns:
+        The files.
+
+    Raises:
+        UsageError: the run has no configs.
+    """
+    from geko.errors import UsageError
+
+    run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
+    rows = warehouse.query("tune/config_texts", run_id=run_id).to_pylist()
+    if not rows:
+        raise UsageError(
+            f"run {run_id[:8]} ({run['kind']}) has no tuning configs; runs of `geko configure` and `geko tune` have"
+        )
+    written = []
+    for row in rows:
+        path = folder / Path(row["file_name"]).name
+        write_text_atomic(path, row["yaml"])
+        written.append(("config", path))
+    return record_files(warehouse, run_id, run["simulated"], written)

@@ -13,13 +13,14 @@ import pytest
 from geko.cli.main import main
 from geko.domain.problem import Problem
 from geko.errors import InputError, UsageError
+from geko.export import export_run
 from geko.export.deploy import Deployed, export_override, export_tunableop, read_validators, validators_of
 from geko.ingest import ingest
 from geko.warehouse import Warehouse
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from made_run import MadeRun, gemm
+from made_run import NOW, MadeRun, gemm, uid
 
 TORCH = {"PT_VERSION": "2.9.1", "ROCBLAS_VERSION": "5.2.0"}
 
@@ -327,3 +328,20 @@ def test_command_line(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[st
     timings = pq.read_table(tmp_path / "p" / "timings.parquet").to_pylist()
     assert [(row["m"], row["us"], row["simulated"]) for row in timings] == [(512, 81.0, False)]
     assert json.loads(json.dumps(capsys.readouterr().out.split()[-1])).endswith("timings.parquet")
+
+
+def test_configs_come_out_as_they_were_run(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no tuning configs"):
+        run.flush()
+        export_run(run.warehouse, "configs", run.run_id, tmp_path)
+    text = "GlobalParameters:\n  # as edited by hand\n  NumWarmups: 7\n"
+    run.add(
+        "tuning_config", config_id=uid("config"), name="a", origin="file", backend="tensile", arch="gfx942", gemm="BBS_TN",
+        protocol_id=uid("p"), n_sizes=1, n_tiles=1, n_kernels=1, yaml=text, first_seen=NOW,
+    )  # fmt: skip
+    for name, state in (("a.yaml", "edited"), ("gone.yaml", "removed")):
+        run.add("run_config", run_id=run.run_id, config_id=uid("config"), file_name=name, state=state)
+    run.flush()
+    paths = export_run(run.warehouse, "configs", run.run_id, tmp_path / "c")
+    assert [path.name for path in paths] == ["a.yaml"]
+    assert paths[0].read_text() == text
