@@ -331,8 +331,8 @@ def test_command_line(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_configs_come_out_as_they_were_run(run: Run, tmp_path: Path) -> None:
+    run.flush()
     with pytest.raises(UsageError, match="has no tuning configs"):
-        run.flush()
         export_run(run.warehouse, "configs", run.run_id, tmp_path)
     text = "GlobalParameters:\n  # as edited by hand\n  NumWarmups: 7\n"
     run.add(
