@@ -20,7 +20,7 @@ from geko.domain.dtypes import BY_TOKEN, from_letter
 from geko.domain.gemm import hipblaslt_types
 from geko.domain.kernel_name import is_kernel_token, parse_token
 from geko.errors import InputError
-from geko.simulator.devices import Device
+from geko.simulator.devices import TYPES, Device
 from geko.simulator.library import SOLUTION_FIELDS, TYPE_FIELDS
 
 TEMPLATE = "tensilelite/simulated-solution.json"
@@ -292,6 +292,9 @@ def gemm_kind(given: Mapping[str, Any], template: Mapping[str, Any]) -> GemmKind
     tokens = hipblaslt_types(data, dest, compute)
     if str(given.get("F32XdlMathOp") or "").upper() == "X":
         tokens = (*tokens[:3], "xf32_r")
+    strange = sorted({token for token in tokens[:3] if token not in TYPES})
+    if strange:
+        raise InputError("the time model has no such data type", value=", ".join(strange))
     trans_a, trans_b = bool(given.get("TransposeA")), bool(given.get("TransposeB"))
     conjugate = [bool(given.get(f"ComplexConjugate{side}")) for side in "AB"]
     bias = sorted(

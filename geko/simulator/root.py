@@ -7,12 +7,14 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from geko.domain.arch import Arch, get_arch
 from geko.errors import InputError, MissingFileError
 from geko.library import logic_yaml
 from geko.simulator.config import DRIVER_VERSION, FILE, ROCM_VERSION, Config
@@ -29,6 +31,9 @@ CREATE = "tensilelite/Tensile/bin/TensileCreateLibrary"
 TENSILE = "tensilelite/Tensile/bin/Tensile"
 INVOKE = "bin/invoke"
 MATCH_TABLE = "build/release/device-library/MatchTable.yaml"
+_EXAMPLE_TARGET = "gfx942"
+_LOGIC_HEAD = re.compile(r"\A((?:---\n)?- \{MinimumRequiredVersion[^\n]*\n)- \w+\n- \w+\n- \[[^\]]*\]\n")
+_ISA = re.compile(r"ISA: \[\d+, \d+, \w+\]")
 _FORM = 2  # to be raised when the same inputs come to give other times
 _LAYOUT = 2  # to be raised when a root gets other files
 
@@ -66,7 +71,8 @@ def make_root(
     Args:
         dest: folder to make; must not exist, or be a simulated root.
         arch: ``gfx942``, ``gfx950`` or one of their CU-count variants.
-        logic_dir: library logic (``**/*.yaml``) of the stock library; None for the example library.
+        logic_dir: library logic (``**/*.yaml``) of the stock library; None for the example library, which is carried
+            over to ``arch`` where that is another target.
         seed: of the model's residuals and noise: another seed is another machine.
         noise: relative standard deviation of a measurement, 0 to 0.1.
         drift: relative amplitude of slow clock changes, 0 to 0.1.
@@ -176,10 +182,19 @@ def _swap(fresh: Path, root: Path) -> None:
 
 def _fill(tree: Path, config: Config, source: Path, files: list[Path]) -> None:
     logic = tree / LOGIC
+    arch = get_arch(config.arch)
+    # The example library is of one GPU; under another target its kernels do as a stock library just as well.
+    carry = source == example_library() and arch.target != _EXAMPLE_TARGET
     for path in files:
         where = _logic_place(path.relative_to(source), path)
+        if carry:
+            where = Path(arch.schedule_name, *where.parts[1:-1], _carried_name(where.name, arch))
         (logic / where).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, logic / where)
+        if carry:
+            text = _carried(path.read_text(encoding="utf-8"), arch)
+            (logic / where).write_text(text, encoding="utf-8")
+        else:
+            shutil.copyfile(path, logic / where)
     gfx = config.device.arch
     tables, entries = condense_folder(logic, gfx)
     if not tables:
@@ -204,6 +219,19 @@ def _fill(tree: Path, config: Config, source: Path, files: list[Path]) -> None:
     installed.mkdir()
     (installed / "version").write_text(f"{ROCM_VERSION}\n", encoding="utf-8")
     (installed / "driver").write_text(f"{DRIVER_VERSION}\n", encoding="utf-8")
+
+
+def _carried_name(name: str, arch: Arch) -> str:
+    return f"{arch.schedule_name}_Cijk{name.split('_Cijk', 1)[1]}"
+
+
+def _carried(text: str, arch: Arch) -> str:
+    """Library logic of the example under another target: schedule, architecture, devices and instruction set."""
+    head = f"- {arch.schedule_name}\n- {arch.logic_architecture}\n- [{', '.join(arch.device_names)}]\n"
+    text, n = _LOGIC_HEAD.subn(lambda match: match[1] + head, text, count=1)
+    if not n:
+        raise InputError("logic of the example library doesn't begin as it should", value=text[:80])
+    return _ISA.sub(f"ISA: [{', '.join(map(str, arch.isa))}]", text)
 
 
 def _logic_place(relative: Path, path: Path) -> Path:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from geko.errors import InputError
+from geko.library import logic_yaml
 from geko.simulator import is_simulated, make_root
 from geko.simulator.library import match_table
 
@@ -69,7 +70,6 @@ def test_changed_library_is_noticed(tmp_path: Path, example_library: Path) -> No
     ("more", "said"),
     [
         ({"arch": "gfx90x"}, "can't be simulated"),
-        ({"arch": "gfx950"}, "no library logic for gfx950"),
         ({"noise": 0.5}, "noise"),
         ({"devices": 0}, "devices"),
         ({"logic_dir": "/nowhere/at/all"}, "no such folder"),
@@ -79,6 +79,23 @@ def test_bad_arguments(tmp_path: Path, more: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         make_root(tmp_path / "root", **more)
     assert not (tmp_path / "root").exists()
+
+
+def test_the_example_library_is_carried_over_to_other_targets(tmp_path: Path, example_library: Path) -> None:
+    root = make_root(tmp_path / "root", arch="gfx950_128cu")
+    (folder,) = (root / "library").rglob("Equality")
+    files = sorted(folder.glob("*.yaml"))
+    assert folder.parent.name == "gfx950" and len(files) == len(list(example_library.rglob("*_Cijk_*.yaml")))
+    for path in files:
+        logic = logic_yaml.load(path)
+        assert path.name.startswith("gfx950_Cijk_")
+        assert logic[1:4] == ["gfx950", "gfx950", ["Device 75a0"]]
+        assert {tuple(solution["ISA"]) for solution in logic[5]} == {(9, 5, 0)}
+    # Logic that somebody names is taken as it is.
+    foreign = tmp_path / "logic"
+    shutil.copytree(example_library, foreign)
+    with pytest.raises(InputError, match="no library logic for gfx950"):
+        make_root(tmp_path / "other", arch="gfx950", logic_dir=foreign)
 
 
 def test_foreign_folder_is_left_alone(tmp_path: Path) -> None:

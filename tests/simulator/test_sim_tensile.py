@@ -168,6 +168,14 @@ def test_generated_configs_are_understood_as_yaml_is(backend: str, tmp_path: Pat
         ({"[8, 4]": "8"}, "list of values"),
         ({"OperationType: GEMM": "OperationType: ["}, "not YAML"),
         ({"DataType: b": "DataType: q"}, "Tensile DataType"),
+        (
+            {
+                "DataType: b": "DataType: C",
+                "DestDataType: b": "DestDataType: C",
+                "DataType: s": "DataType: C",
+            },
+            "no such data type",
+        ),
     ],
 )
 def test_bad_configs_end_with_a_reason(tensile: Tensile, change: dict[str, str], said: str) -> None:
