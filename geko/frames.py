@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from geko.errors import UsageError
@@ -18,28 +17,23 @@ if TYPE_CHECKING:
 VARIABLE = "GEKO_FRAMES"
 
 
-class _NoPandas(MetaPathFinder, Loader):
-    """Finds pandas and refuses to load it, as if it were not installed."""
+class _Missing(MetaPathFinder):
+    """Finds some modules without a loader, as if they were not installed."""
+
+    _names = frozenset(("numpy", "pandas"))
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        return ModuleSpec(fullname, self) if fullname == "pandas" else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        raise ModuleNotFoundError(f"{spec.name} is not used in this process", name=spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Never reached."""
+        return ModuleSpec(fullname, None) if fullname in self._names else None
 
 
-def without_pandas() -> None:
-    """Keep pandas out of this process, where it isn't loaded yet.
+def without_numpy() -> None:
+    """Keep numpy and pandas out of this process, where they aren't loaded yet.
 
-    pyarrow loads it, where it is installed, with the first array that is made; that takes longer than most
-    commands need for all else. For the processes of GEKO, which have no use for it, not for those of users.
+    pyarrow loads them wherever they are installed, which takes longer than most commands need for all else. For
+    the processes of GEKO, which have no use for them, not for those of users.
     """
-    if "pandas" not in sys.modules:
-        sys.meta_path.insert(0, _NoPandas())
-
+    if not {"numpy", "pandas"} & sys.modules.keys():
+        sys.meta_path.insert(0, _Missing())
 
 
 def to_frame(table: pa.Table) -> Any:

@@ -46,9 +46,9 @@ def main(argv: Sequence[str] | None = None, anchor: str | Path | None = None) ->
     from geko.cli.legacy import translate
 
     if argv is None:
-        from geko.frames import without_pandas
+        from geko.frames import without_numpy
 
-        without_pandas()
+        without_numpy()
     _state.update(anchor=Path(anchor) if anchor is not None else None, verbose=None)
     words = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):

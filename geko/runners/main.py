@@ -425,7 +425,7 @@ def _with_device(options: Options, warehouse: Warehouse) -> Options:
 
 
 if __name__ == "__main__":
-    from geko.frames import without_pandas
+    from geko.frames import without_numpy
 
-    without_pandas()
+    without_numpy()
     sys.exit(main())

@@ -181,3 +181,28 @@ def test_importing_the_package_stays_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_client_loads_no_duckdb(make: Callable[..., Warehouse]) -> None:
+    """A runner works with a file that another process owns, and never opens it."""
+    wh = make()
+    code = (
+        "import sys, geko.runners.main;"
+        "from geko.warehouse import Warehouse;"
+        f"wh = Warehouse.open({str(wh.path)!r});"
+        "print(wh.is_owner, wh.query('queue/devices').num_rows, 'duckdb' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "0", "False"]
+
+
+def test_processes_of_geko_load_no_numpy() -> None:
+    code = (
+        "import sys; from geko.frames import without_numpy; without_numpy();"
+        "import duckdb, polars as pl, pyarrow as pa;"
+        "con = duckdb.connect(); con.register('t', pl.from_arrow(pa.table({'a': [1, 2]})).to_arrow());"
+        "print(con.sql('SELECT sum(a) AS s FROM t').to_arrow_table().to_pylist()[0]['s']);"
+        "print(*({'numpy', 'pandas'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["3"]
