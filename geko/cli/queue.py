@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -72,6 +72,16 @@ def status(
             if rows.num_rows or at == 0:
                 typer.echo("\n" * bool(at), nl=False)
                 render(rows, form)
+            if name is Part.progress:
+                _say_how_to_resume(rows.to_pylist())
+
+
+def _say_how_to_resume(rows: list[dict[str, Any]]) -> None:
+    stopped = {row["run"]: row["kind"] for row in rows if row["state"] == "interrupted"}
+    for run, kind in stopped.items():
+        typer.echo(
+            f"run {run} was interrupted: the same `geko {kind}` command goes on where it stopped", err=True
+        )
 
 
 def runs(db: o.Db = None, form: o.Format = o.Form.table) -> None:

@@ -32,6 +32,7 @@ from geko.warehouse.queue import (
     JobResult,
     claim,
     complete,
+    complete_and_claim,
     end_runner,
     heartbeat,
     release,
@@ -123,6 +124,8 @@ class RunnerProcess:
         self.drain = threading.Event()
         self._runners = runners
         self._known: dict[str, Runner | None] = {}
+        # Claimed together with the last delivery.
+        self._next: list[Claim] = []
         self._tokens: set[str] = set()
         self._valid: set[str] = set()
         self._lock = threading.Lock()
@@ -166,6 +169,7 @@ class RunnerProcess:
         finally:
             self._ended.set()
             self._give_gpu_back()
+            self._release_rest()
             with contextlib.suppress(GekoError):
                 end_runner(self.warehouse, self.options.name)
         return status
@@ -175,21 +179,20 @@ class RunnerProcess:
         if self._gpu is not None and not self._shares_gpu_always():
             self._gpu.acquire(self.stop)
             self.context.inherit_fds = () if self._gpu.fd is None else (self._gpu.fd,)
-        claims = self._claim()
+        claims, self._next = self._next or self._claim(), []
         if not claims:
             return 0, 0
-        with self._lock:
-            self._tokens = {item.token for item in claims}
-            self._valid = set(self._tokens)
+        self._hold(claims)
         missing = False
         try:
-            for group in _by_harness(claims):
+            groups = _by_harness(claims)
+            for nr, group in enumerate(groups, 1):
                 results = self._run_group(*group)
-                self._deliver(results)
                 lacking = next((item for item in results if item.outcome == "tool_missing"), None)
                 if lacking is not None:
                     missing = True
                     logger.error("%s", lacking.message)
+                self._deliver(results, go_on=nr == len(groups) and not missing and self._goes_on())
         finally:
             self._release_rest()
         if self.context.give_up is not None:
@@ -210,12 +213,22 @@ class RunnerProcess:
         except GekoError as error:
             logger.warning("how far a job is could not be stored: %s", error)
 
-    def _claim(self) -> list[Claim]:
+    def _goes_on(self) -> bool:
+        return not (self.stop.is_set() or self.drain.is_set() or self.context.give_up is not None)
+
+    def _wish(self) -> tuple[Any, ...]:
+        """What it claims: arguments of `claim`."""
         options = self.options
-        return claim(
-            self.warehouse, options.name, options.device_id, options.kinds, options.limit, options.max_cost_s,
-            ordinal=options.device,
-        )  # fmt: skip
+        return options.name, options.device_id, options.kinds, options.limit, options.max_cost_s
+
+    def _claim(self) -> list[Claim]:
+        return claim(self.warehouse, *self._wish(), ordinal=self.options.device)
+
+    def _hold(self, claims: Sequence[Claim]) -> None:
+        """These leases get heartbeats, and go back if it comes to that."""
+        with self._lock:
+            self._tokens = {item.token for item in claims}
+            self._valid = set(self._tokens)
 
     def _run_group(self, harness: str, claims: Sequence[Claim]) -> list[JobResult]:
         runner = self._known.setdefault(harness, self._runners(harness))
@@ -232,8 +245,13 @@ class RunnerProcess:
             why = f"the runner failed: {type(error).__name__}: {error}"
             return [answer(item, self.context, "lost", why) for item in claims]
 
-    def _deliver(self, results: Sequence[JobResult]) -> None:
-        """Store results; kept up while the owner of the file changes."""
+    def _deliver(self, results: Sequence[JobResult], go_on: bool = False) -> None:
+        """Store results; kept up while the owner of the file changes.
+
+        Args:
+            results: what came of the last jobs.
+            go_on: claim the next jobs in the same message.
+        """
         start = time.monotonic()
         limit = start + DELIVER_S
         pause = 0.05
@@ -241,7 +259,12 @@ class RunnerProcess:
             try:
                 self.context.solutions.store(self.warehouse)
                 store_files(self.warehouse, results)
-                answers = complete(self.warehouse, results)
+                if go_on:
+                    answers, self._next = complete_and_claim(
+                        self.warehouse, results, *self._wish(), ordinal=self.options.device
+                    )
+                else:
+                    answers = complete(self.warehouse, results)
                 break
             except WarehouseError as error:
                 if not isinstance(error, WarehouseBusyError) and pause > 0.2:
@@ -255,6 +278,9 @@ class RunnerProcess:
                 pause = min(2 * pause, 2.0)
         with self._lock:
             self._tokens -= {result.token for result in results}
+            fresh = {item.token for item in self._next}
+            self._tokens |= fresh
+            self._valid |= fresh
         late = answers.count("late")
         if late:
             logger.warning("%d of %d results came after their lease had ended", late, len(results))
@@ -276,8 +302,9 @@ class RunnerProcess:
 
     def _release_rest(self) -> None:
         with self._lock:
-            tokens = sorted(self._tokens)
-            self._tokens = set()
+            kept = {item.token for item in self._next} if not self._ended.is_set() else set()
+            tokens = sorted(self._tokens - kept)
+            self._tokens = kept
         if tokens:
             with contextlib.suppress(GekoError):
                 release(self.warehouse, self.options.name, tokens)

@@ -63,10 +63,12 @@ class LocalFile:
                 stamp(con, clock())
             else:
                 migrate(con, clock(), str(path))
+            file = cls(path, con, clock)
         except BaseException:
             con.close()
             raise
-        return cls(path, con, clock)
+        file.writer.look()
+        return file
 
     def query(self, name: str, inputs: Mapping[str, pa.Table], params: Mapping[str, Any]) -> pa.Table:
         """Run a named statement in a read-only transaction on a cursor of its own."""

@@ -44,6 +44,23 @@ def this_process(run: str | None = None) -> OwnerRecord:
     return OwnerRecord(os.getpid(), socket.gethostname(), " ".join(sys.argv)[:200] or "python", run)
 
 
+def process_is_gone(pid: int) -> bool:
+    """Whether no such process of this host is left, or only its exit status."""
+    try:
+        # The state follows the name in parentheses, which may hold anything; see proc(5).
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return text.rpartition(")")[2].split()[0] in ("Z", "X")
+    except (OSError, IndexError):
+        pass
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def socket_paths(file: Path) -> list[Path]:
     """Where the owner of a file may listen, best first: beside the file, else in a private folder of the
     user.

@@ -7,8 +7,7 @@ write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,6 +19,8 @@ from geko.warehouse import deal
 from geko.warehouse.engine import Connection, unregister
 from geko.warehouse.evidence import Evidence, Verdict
 from geko.warehouse.feed import FedStatements
+from geko.warehouse.policy import QueuePolicy
+from geko.warehouse.presence import Presence
 from geko.warehouse.resources import statement_text
 
 # Those that finish a job in queue/judge.
@@ -46,26 +47,6 @@ _CHANGED = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class QueuePolicy:
-    """Numbers of the queue.
-
-    Attributes:
-        lease_s: seconds a lease lasts without a heartbeat.
-        backoff_s: seconds before the second attempt; doubled each time up to ``max_backoff_s``.
-        quarantine_after: hardware-looking failures in a row after which a device gets no more work.
-        expire_every_s: seconds between looks for expired leases.
-        seen_every_s: seconds between updates of a runner's ``last_seen``.
-    """
-
-    lease_s: float = 60.0
-    backoff_s: float = 1.0
-    max_backoff_s: float = 60.0
-    quarantine_after: int = 5
-    expire_every_s: float = 1.0
-    seen_every_s: float = 5.0
-
-
 def lease_token(claim_token: str, at: int) -> str:
     """Token of the lease on the ``at``-th job of a claim; made so that a claim can be asked for again."""
     # The last digits are left for the ids of measurements.
@@ -86,8 +67,8 @@ class QueueOwner:
         con.execute(f"SET dynamic_or_filter_threshold = {_MOST_PLACES}")
         self._con = con
         self._clock = clock
-        self.policy = policy or QueuePolicy()
-        self._seen_every = timedelta(seconds=self.policy.seen_every_s)
+        self.policy = policy or QueuePolicy.from_environment()
+        self._presence = Presence(self._rows, timedelta(seconds=self.policy.seen_every_s))
         self._devices: dict[str, tuple[str, bool]] | None = None
         self._dealer = deal.Dealer(self._rows)
         self._fed = FedStatements(con)
@@ -98,17 +79,13 @@ class QueueOwner:
         # What results need of the jobs on lease, by token: saves reading it again.
         self._leased: dict[str, tuple[Any, ...]] = {}
         self._expired_at: datetime | None = None
-        # Runners that are in table runner, those that were active since, and when that was last written.
-        self._known: set[str] = set()
-        self._active: dict[str, Mapping[str, Any]] = {}
-        self._seen_at: datetime | None = None
 
     def forget(self) -> None:
         """Something else was written: what was read may have changed."""
         self._devices = None
         self._dealer.forget()
         self._leased.clear()
-        self._known.clear()
+        self._presence.forget()
 
     def undone(self) -> None:
         """The transaction was undone."""
@@ -138,8 +115,12 @@ class QueueOwner:
         now = self._clock()
         return last is None or now < last or now - last >= timedelta(seconds=self.policy.expire_every_s)
 
+    def look_soon(self) -> None:
+        """Make `expire` due: a runner's connection has ended."""
+        self._expired_at = None
+
     def expire(self) -> None:
-        """Take back leases whose time is over."""
+        """Take back leases whose time is over or whose runner is gone; note runs that are gone."""
         now = self._clock()
         self._expired_at = now
         tokens = [row[0] for row in self._rows("queue/expired_leases", now=now)]
@@ -148,6 +129,10 @@ class QueueOwner:
                 "%d lease(s) expired: the runner is gone or stuck; the jobs go back to the queue", len(tokens)
             )
             self._give_back(tokens, "lost", "no sign of life from the runner", now)
+        lost = self._presence.lost_leases(now)
+        if lost:
+            self._give_back(lost, "lost", "the runner's process is gone", now)
+        self._presence.interrupt_runs(now)
 
     def _give_back(self, tokens: Sequence[str], outcome: str, message: str, now: datetime) -> None:
         what: dict[str, Any] = {"tokens": list(tokens), "outcome": outcome, "now": now}
@@ -164,14 +149,12 @@ class QueueOwner:
             self._give_back(payload["tokens"], "released", "given back", now)
             return None
         if op == "end_runner":
-            self._rows("queue/end_runner", runner=payload["runner"], now=now)
-            self._known.discard(payload["runner"])
-            self._active.pop(payload["runner"], None)
+            self._presence.end(payload["runner"], now)
             return None
         raise UsageError(f"unknown operation {op!r}")
 
     def _heartbeat(self, payload: Mapping[str, Any], now: datetime) -> list[str]:
-        self._note_runners([payload], now)
+        self._presence.note([payload], now)
         tokens = list(payload["tokens"])
         if not tokens:
             return []
@@ -179,30 +162,6 @@ class QueueOwner:
         self._rows("queue/heartbeat", tokens=tokens, lease_until=until)
         valid = {row[2] for row in self._rows("queue/leased_tokens", tokens=tokens)}
         return [token for token in tokens if token in valid]
-
-    def _note_runners(self, payloads: Iterable[Mapping[str, Any]], now: datetime) -> None:
-        """Note in table runner who is there: new ones at once, the others together every few seconds."""
-        new = False
-        for payload in payloads:
-            self._active[payload["runner"]] = payload
-            new = new or payload["runner"] not in self._known
-        last = self._seen_at
-        if not new and last is not None and timedelta(0) <= now - last < self._seen_every:
-            return
-        due = self._active
-        seen = pa.table(
-            {
-                "runner": pa.array(list(due), pa.string()),
-                "pid": pa.array([item.get("pid") for item in due.values()], pa.int32()),
-                "host": pa.array([item.get("host") for item in due.values()], pa.string()),
-                "device_id": pa.array([item.get("device_id") for item in due.values()], pa.string()),
-                "ordinal": pa.array([item.get("ordinal") for item in due.values()], pa.int32()),
-            }
-        )
-        self._rows("queue/seen_runners", {"seen": seen}, now=now)
-        self._known.update(due)
-        self._active = {}
-        self._seen_at = now
 
     # Claims
     # ---------------------------------------------------------------------------------------------------
@@ -222,7 +181,7 @@ class QueueOwner:
         now = self._clock()
         if self._devices is None:
             self._devices = {row[0]: (row[1], row[2]) for row in self._rows("queue/devices")}
-        self._note_runners(payloads, now)
+        self._presence.note(payloads, now)
         self._dealer.start()
         dealt: list[list[dict[str, Any]]] = []
         for payload in payloads:

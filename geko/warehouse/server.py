@@ -43,6 +43,7 @@ class Connection:
     def __init__(self, sock: socket.socket, wake: Callable[[Connection], None]) -> None:
         self.sock = sock
         self.query: UserQuery | None = None
+        self.is_runner = False
         self.closed = False
         self._wake = wake
         self._unsent: deque[memoryview] = deque()
@@ -290,6 +291,9 @@ class Server:
             self._selector.unregister(connection.sock)
             self._connections.discard(connection)
             connection.close()
+            if connection.is_runner:
+                # It may have been killed with jobs in hand.
+                self._file.writer.look_soon()
             return
         for payload, header_length in frames:
             self._dispatch(connection, payload, header_length)
@@ -299,6 +303,7 @@ class Server:
             header, tables = wire.decode(payload, header_length)
             op = header["op"]
             if op in OPERATIONS:
+                connection.is_runner = True
                 arguments = {**header["payload"], **tables}
                 self._write(connection, op, arguments, lambda result: ({"result": result}, None))
             elif op == "apply":

@@ -31,7 +31,7 @@ class Request:
     """Something to be written.
 
     Attributes:
-        op: ``apply``, ``run`` or one of `geko.warehouse.queue_owner.OPERATIONS`.
+        op: ``apply``, ``run``, ``look`` or one of `geko.warehouse.queue_owner.OPERATIONS`.
         payload: steps, a callable that gets the connection, or the arguments of the queue operation.
         answer: gets the result or the error, after the commit.
     """
@@ -90,6 +90,17 @@ class Writer:
         if box[1] is not None:
             raise box[1]
         return box[0]
+
+    def look(self) -> None:
+        """Look for runners and runs that are gone; returns when that is done."""
+        self.queue.look_soon()
+        self.call("look", None)
+
+    def look_soon(self) -> None:
+        """Look for them without waiting."""
+        self.queue.look_soon()
+        with self._changed:
+            self._changed.notify()
 
     def stop(self) -> None:
         """Execute what was accepted, then end the thread."""
@@ -194,6 +205,8 @@ class Writer:
             request = batch[at]
             if request.op == "apply":
                 results[at] = self._steps(request.payload)
+            elif request.op == "look":
+                pass  # it was looked above
             elif request.op == "run":
                 results[at] = request.payload(self._con)
                 self.queue.forget()

@@ -7,6 +7,8 @@ import io
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +137,33 @@ def test_jobs_retry_and_cancel_without_a_choice(finished: Finished, capsys: Capt
     run(capsys, "jobs", "cancel", "--db", finished.db, status=2)
     assert main(["jobs", "retry", "zz", "--db", str(finished.db)]) == 2
     assert "`geko jobs list` shows them" in capsys.readouterr().err
+
+
+def test_jobs_retry_lets_quarantined_devices_work_again(finished: Finished, capsys: Capture) -> None:
+    quarantine = "UPDATE device SET quarantined_at = now(), quarantine_reason = 'test'"
+    run(capsys, "sql", "--write", quarantine, "--db", finished.db)
+    bad = "SELECT count(*) AS n FROM device WHERE quarantined_at IS NOT NULL"
+    assert rows(capsys, "sql", bad, "--db", finished.db) != [{"n": 0}]
+    text = run(capsys, "jobs", "retry", "--run", finished.run_id, "--db", finished.db)
+    assert text.startswith("0 job(s) put back")
+    assert rows(capsys, "sql", bad, "--db", finished.db) == [{"n": 0}]
+
+
+def test_status_of_a_killed_run_says_how_to_go_on(finished: Finished, capsys: Capture) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        dead.wait()
+    before = rows(capsys, "sql", "SELECT state, pid, ended_at FROM run", "--db", finished.db)[0]
+    change = f"UPDATE run SET state = 'running', pid = {dead.pid}, ended_at = NULL"
+    run(capsys, "sql", "--write", change, "--db", finished.db)
+    try:
+        assert main(["status", "progress", "--format", "json", "--db", str(finished.db)]) == 0
+        out, err = capsys.readouterr()
+        assert {row["state"] for row in json.loads(out)} == {"interrupted"}
+        assert f"run {finished.run_id[:8]} was interrupted: the same `geko search` command goes on" in err
+        assert {row["state"] for row in rows(capsys, "runs", "--db", finished.db)} == {"interrupted"}
+    finally:
+        back = f"state = '{before['state']}', pid = {before['pid'] or 'NULL'}, ended_at = '{before['ended_at']}'"
+        run(capsys, "sql", "--write", f"UPDATE run SET {back}", "--db", finished.db)
 
 
 @pytest.mark.parametrize(
