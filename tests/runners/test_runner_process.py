@@ -23,7 +23,7 @@ from geko.domain.problem import Problem
 from geko.domain.protocol import Protocol
 from geko.runners.pool import RunnerPool, Slot
 from geko.warehouse import Append, Warehouse
-from geko.warehouse.queue import enqueue, progress, release, retry
+from geko.warehouse.queue import enqueue, progress, retry
 
 ENVIRONMENT = Environment(simulated=False, gfx="gfx942:sramecc+:xnack-", cu_count=304)
 PROTOCOL = Protocol(harness="hipblaslt-bench", role="baseline")
