@@ -122,7 +122,8 @@ JobTimeout = Annotated[
 StallTimeout = Annotated[
     float,
     typer.Option(
-        "--stall-timeout", help="Seconds without output after which a process counts as hung; 0: never."
+        "--stall-timeout",
+        help="Seconds without output after which a process counts as hung; 0: never. Left as it is, tuning jobs get 900.",
     ),
 ]
 AbortAfter = Annotated[

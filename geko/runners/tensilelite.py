@@ -240,7 +240,7 @@ class _Job:
 
     def _files(self) -> pa.Table | None:
         """Library logic and the table of generations: ``path`` relative to the build folder, and ``content``."""
-        paths = [*self.folder.logic, *sorted(self.folder.path.glob("*-optimization.log"))]
+        paths = [*self.folder.logic, *sorted(self.folder.path.glob("*optimization.log"))]
         rows = [
             {
                 "path": path.relative_to(self.folder.path).as_posix(),

@@ -237,7 +237,7 @@ class BuildFolder:
         """Remove what a run that ended early left, less the checkpoint and the log."""
         keep = {self.log.name, _MARK}
         if self.has_checkpoint:
-            keep |= {path.name for path in self.path.glob("*-optimization.log")}
+            keep |= {path.name for path in self.path.glob("*optimization.log")}
             keep |= {path.name for path in self.path.glob(CHECKPOINT)}
         for path in self.path.iterdir():
             if path.name in keep or any(path.rglob(CHECKPOINT)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from geko.fsio import write_text_atomic
 from geko.log import logger
+from geko.runs.options import RunOptions
 from geko.warehouse import Statement, queue
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from geko.runs.tune_options import TuneOptions
     from geko.warehouse import Warehouse
 
+_USUAL_STALL_S = RunOptions.__dataclass_fields__["stall_timeout"].default
 #: Seconds between two looks at the progress of running jobs.
 _LOOK_EVERY_S = 2.0
 
@@ -51,7 +53,8 @@ def tune(
         "root": str(ground.root.path),
         "build_dir": None if options.client_build_dir is None else str(options.client_build_dir.absolute()),
         "tuning_dir": str(folder.absolute()),
-        "stall_timeout_s": options.stall_timeout,
+        # Tensile says little while it builds: unless somebody asks for less, the runner waits longer than elsewhere.
+        "stall_timeout_s": None if options.stall_timeout == _USUAL_STALL_S else options.stall_timeout,
         "abort_after": options.abort_after,
     }
     planned = warehouse.query("tune/plan_tune", run_id=run_id, **params)
