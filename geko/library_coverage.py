@@ -112,6 +112,11 @@ def _one_library(warehouse: Warehouse, text: str) -> dict[str, Any]:
     if len({row["path"] for row in found}) > 1:
         shown = "; ".join(f"{row['library_id'][:8]} {row['name']} ({row['path']})" for row in found[:5])
         raise UsageError(f"{text!r} is several libraries, give the start of an id: {shown}")
+    if not found[0]["n_rows"]:
+        raise UsageError(
+            f"{text!r} is the index table of a built library, without sizes; read the logic it was built from with "
+            "`geko library ingest` and name that"
+        )
     return dict(found[0])
 
 

@@ -13,6 +13,7 @@ from geko.library.combine import extract_solutions, from_dataframe, from_full_da
 from geko.library.edit import add_epilogues, trim
 from geko.library.match_table import load_match_table
 from geko.library.model import Library, load_collection, load_library
+from geko.library.normalize import normalize
 from geko.library.prune import prune_measured
 from geko.library.rows import entry_rows, solution_rows
 from geko.library.solution import solution_identity
@@ -32,6 +33,7 @@ __all__ = [
     "load_library",
     "load_match_table",
     "merge_solutions",
+    "normalize",
     "prune_library",
     "prune_measured",
     "repair",

@@ -192,6 +192,10 @@ def test_names_are_told_apart(tmp_path: Path, warehouse: Warehouse) -> None:
     with pytest.raises(UsageError, match="several libraries"):
         coverage(warehouse, "w", "Equality")
     assert coverage(warehouse, "w", str(tmp_path / "a" / "Equality")).library == "Equality"
+    (tmp_path / "MatchTable.yaml").write_text("---\n0: [/x/a.yaml, 0]\n...\n")
+    ingest(warehouse, [tmp_path / "MatchTable.yaml"])
+    with pytest.raises(UsageError, match="index table of a built library"):
+        coverage(warehouse, "w", "MatchTable.yaml")
     with pytest.raises(UsageError, match="no library 'nope'"):
         coverage(warehouse, "w", "nope")
     with pytest.raises(UsageError, match=r"no workload 'x' .*there are: w"):
