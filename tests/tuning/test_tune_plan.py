@@ -109,6 +109,7 @@ def test_one_job_a_config_and_the_most_expensive_gemm_first(scratch: Scratch) ->
         "harness": "tensilelite", "config_id": second, "name": "BBS_TN_1", "backend": "tensile", "arch": "gfx942",
         "root": "/r", "yaml": "# BBS_TN_1", "problem_ids": [large, small], "sizes": [[128, 64, 1, 64], [64, 64, 1, 64]],
         "build_dir": None, "tuning_dir": None, "stall_timeout_s": 300.0, "abort_after": 8,
+        "max_attempts": 2,
     }  # fmt: skip
     assert jobs[0]["priority"] == pytest.approx(1.0) and jobs[1]["priority"] == pytest.approx(0.1)
     assert len({job["job_id"] for job in jobs}) == 2
