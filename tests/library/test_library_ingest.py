@@ -127,6 +127,23 @@ def test_dead_sizes_are_rejects_with_their_line(tmp_path: Path) -> None:
     assert len(rows["library_entry"]) == 2
 
 
+def test_a_newer_parser_replaces_what_the_older_one_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "logic", list_form(1, [[[1, 1, 1, 1], [0, 1.0]], [[7, 8, 1, 9], [5, 2.0]]]))
+    with fixed(tmp_path / "w.duckdb") as warehouse:
+        ingest_libraries(warehouse, [tmp_path / "logic"])
+        before = content(warehouse)
+        monkeypatch.setattr(library_tree.FORMAT, "version", 99)
+        report = ingest_libraries(warehouse, [tmp_path / "logic"])
+        after = content(warehouse)
+    assert report.files[0].state == "new"
+    assert [row["parser_version"] for row in after["ingest_file"]] == [99]
+    assert len(after["ingest_reject"]) == 1
+    for name in set(TABLES) - {"ingest_file", "ingest_reject"}:
+        assert after[name] == before[name], name
+
+
 def test_refused_files_leave_the_others(tmp_path: Path) -> None:
     root = tree(tmp_path / "logic")
     (root / "broken.yaml").write_text(
