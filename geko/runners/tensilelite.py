@@ -28,6 +28,7 @@ from geko.runners.process import ProcessResult, cap_output, last_line, run_proce
 from geko.runners.tensilelite_client import build_tensilelite_client, default_build_dir
 from geko.runners.tensilelite_progress import Follower
 from geko.runners.tensilelite_reading import TuneReading, read_outputs, with_failure
+from geko.runners.tensilelite_salvage import salvage
 from geko.runners.tensilelite_spec import RUNNING, BuildFolder, TuneSpec
 from geko.warehouse.queue import Claim, JobResult
 
@@ -109,6 +110,7 @@ class _Job:
                 "this hipBLASLt checkout has no tensilelite to tune with", path=self.program
             )
         self.folder = BuildFolder.of(spec, claim.job_id, context.env)
+        self.salvaged = 0
 
     def execute(self) -> JobResult:
         """Run Tensile, and read what it left."""
@@ -122,22 +124,39 @@ class _Job:
             if not self.folder.logic:
                 client = self._client(follower)
                 result = self._run(client, follower, lock)
-                if (
-                    result.outcome not in ("ok", "released")
-                    and self.folder.has_results
-                    and not self.folder.logic
-                ):
-                    # The kernels were measured, and that is what took hours: only the last step is done again.
-                    logger.warning("%s: %s; finishing from its result tables", self.spec.name, result.message)
-                    finished = self._run(client, follower, lock, finishing=True)
-                    if finished.outcome == "released":
-                        result = finished
+                if result.outcome not in ("ok", "released") and not self.folder.logic:
+                    result = self._recover(result, client, follower, lock, begin)
             if result is not None and result.outcome == "released":
                 return answer(self.claim, self.context, "released", result.message)
             follower.read()
             follower.phase = "done"
             follower.tell()
             return self._answer(result, begin)
+
+    def _recover(
+        self, result: ProcessResult, client: Path, follower: Follower, lock: int, begin: int
+    ) -> ProcessResult:
+        """Get library logic out of a run that ended badly, where that is possible.
+
+        The kernels were measured, and that is what took hours: only the last step is done again. A grid whose
+        client died twice gets it for what was timed before: a third time would bring nothing new.
+        """
+        finished = self.folder.has_results
+        if not finished:
+            again = self.claim.attempt >= min(2, self.spec.max_attempts)
+            early = result.outcome in ("crash", "hang", "memory_fault", "timeout")
+            if not (again and early and self.spec.backend != "ductile"):
+                return result
+            self.salvaged = salvage(self.folder, _text_from(self.folder.log, begin))
+            if not self.salvaged:
+                return result
+        logger.warning("%s: %s; library logic is made of what was timed", self.spec.name, result.message)
+        last = self._run(client, follower, lock, finishing=True)
+        if not finished and not self.folder.logic:
+            # A later attempt must not take this table for that of a whole run.
+            self.salvaged = 0
+            self.folder.drop_results()
+        return last if last.outcome == "released" else result
 
     def _client(self, follower: Follower) -> Path:
         follower.phase = "client"
@@ -201,8 +220,9 @@ class _Job:
         if reading.solutions is not None and reading.names is not None:
             self.context.solutions.add(reading.solutions, reading.names)
         outcome, message = self._verdict(result, reading, text)
-        if outcome in _FAILED:
-            reading = with_failure(reading, outcome, message, self.spec)
+        failure = result.outcome if result is not None and self.salvaged else outcome
+        if failure in _FAILED:
+            reading = with_failure(reading, failure, message, self.spec)
         self.folder.reported()
         files = self._files()
         if outcome == "ok":
@@ -224,7 +244,11 @@ class _Job:
         if failed:
             notes.insert(0, f"{failed} of {sum(reading.counts.values())} results failed their check")
         if self.folder.logic:
-            if result is not None and result.outcome != "ok":
+            if result is not None and self.salvaged:
+                notes.insert(
+                    0, f"ended early ({result.message}): the best of the kernels that were timed before"
+                )
+            elif result is not None and result.outcome != "ok":
                 notes.insert(0, f"Tensile ended badly ({result.message}), but its results are complete")
             return "ok", "; ".join(notes) or None
         if result is None or result.outcome == "ok":

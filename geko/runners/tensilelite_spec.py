@@ -25,7 +25,7 @@ _POLL_S = 0.2
 CHECKPOINT = "*.checkpoint"
 LOGIC = "3_LibraryLogic"
 DATA = "2_BenchmarkData"
-_KERNELS = "1_BenchmarkProblems"
+KERNELS = "1_BenchmarkProblems"
 RUNNING = ".running"
 
 
@@ -46,6 +46,7 @@ class TuneSpec:
         tuning_dir: folder that holds ``build_<name>``; None for the user's cache.
         stall_timeout_s: seconds without output that count as a hang; None for the runner's own limit, 0 for never.
         abort_after: failures in a row after which the runner gives up; 0 for never.
+        max_attempts: attempts that the job gets.
     """
 
     config_id: str
@@ -60,6 +61,7 @@ class TuneSpec:
     tuning_dir: Path | None = None
     stall_timeout_s: float | None = None
     abort_after: int = 0
+    max_attempts: int = 3
 
     @classmethod
     def parse(cls, text: str) -> TuneSpec:
@@ -85,6 +87,7 @@ class TuneSpec:
                 tuning_dir=_path(found.get("tuning_dir")),
                 stall_timeout_s=found.get("stall_timeout_s"),
                 abort_after=int(found.get("abort_after") or 0),
+                max_attempts=int(found.get("max_attempts") or 3),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"a tuning job's spec can't be read: {error!r}", value=text[:500]) from None
@@ -154,7 +157,7 @@ class BuildFolder:
     def tables(self) -> list[Path]:
         """Result tables: the copies of finished benchmarks, else those of benchmarks that run."""
         done = sorted((self.path / DATA).glob("*.csv"))
-        return done or sorted(self.path.glob(f"{_KERNELS}/*/Data/00_Final.csv"))
+        return done or sorted(self.path.glob(f"{KERNELS}/*/Data/00_Final.csv"))
 
     @property
     def has_results(self) -> bool:
@@ -214,9 +217,13 @@ class BuildFolder:
             return 0
         return min(reported, self.log.stat().st_size)
 
+    def drop_results(self) -> None:
+        """Remove the result tables."""
+        shutil.rmtree(self.path / DATA, ignore_errors=True)
+
     def drop_kernels(self) -> None:
         """Remove the sources and code objects of all kernels: gigabytes that nobody needs once the winners are known."""
-        shutil.rmtree(self.path / _KERNELS, ignore_errors=True)
+        shutil.rmtree(self.path / KERNELS, ignore_errors=True)
 
     def reported(self) -> None:
         """The log's results so far go to the warehouse: a later attempt doesn't tell them again."""

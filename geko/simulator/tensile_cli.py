@@ -175,8 +175,8 @@ class _Run:
             write_table(table, timed, made.kernels, client.arguments)
             self._end_of_step(group, timed)
             data.parent.mkdir(parents=True, exist_ok=True)
-            genes = json.dumps([kernel.genes for kernel in made.kernels])
-            write_text_atomic(data.with_suffix(".genes.json"), genes)
+            self._write_genes(table, made.kernels)
+            shutil.copyfile(_genes(table), _genes(data))
             shutil.copyfile(table, data)
             fails = bool(timed.n_failed) and int(self.settings.get("ExitOnFails", 1))
             if fails:
@@ -204,6 +204,8 @@ class _Run:
         self._build(made.kernels)
         if self.options.build_only:
             return Timed([], [], [])
+        # The real program, too, writes its solutions before the client runs.
+        self._write_genes(self.out / _PROBLEMS / group / "Data" / "00_Final.csv", made.kernels)
         checked = int(self.settings.get("NumElementsToValidate") or 0)
         return made.client.run(made.kernels, problem.sizes, problem.bias_types, draw="grid", checked=checked)
 
@@ -251,9 +253,13 @@ class _Run:
     def _build_generation(self, generation: int, kernels: list[Kernel]) -> None:
         self._build(kernels, generation)
 
+    @staticmethod
+    def _write_genes(table: Path, kernels: Sequence[Kernel]) -> None:
+        write_text_atomic(_genes(table), json.dumps([kernel.genes for kernel in kernels]))
+
     def _known_kernels(self, problem: Problem, made: _Made, data: Path) -> list[Kernel]:
         """The kernels of a table that was made before: their choices stand beside it."""
-        genes = json.loads(data.with_suffix(".genes.json").read_text(encoding="utf-8"))
+        genes = json.loads(_genes(data).read_text(encoding="utf-8"))
         choices = [(tuple(item), problem.parameters(item)) for item in genes]
         return [kernel for kernel in made.workshop.build(choices) if kernel is not None]
 
@@ -299,6 +305,11 @@ class _Run:
             _say(f"# ExactWinners: {len(item.winners)} sizes, {len(used)} kernels of {head}")
         elapsed = time.monotonic() - self.start
         _say(f"{_RULE}\n# Finish Analysing data to {self.out} in {elapsed:.3f}s\n{_RULE}\n")
+
+
+def _genes(table: Path) -> Path:
+    """What stands beside a table instead of the real program's solutions: the choices of its kernels."""
+    return table.with_suffix(".genes.json")
 
 
 def _winners(data: Path) -> list[tuple[tuple[int, int, int, int], int, float]]:

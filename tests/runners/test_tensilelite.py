@@ -182,6 +182,36 @@ def test_failures_are_outcomes_and_lose_nothing(
         assert len(told) == len(rows) == 2
 
 
+def test_a_grid_that_dies_twice_gives_what_it_had(bench: Bench, grid: Grid) -> None:
+    """One kernel hangs the GPU whenever it runs: the best of those before it is the winner."""
+    fault = {"GEKO_SIM_FAULTS": "memory_fault:tool=Tensile,M=4096,row=20"}
+    first = bench.run(bench.claim(), **fault)
+    assert first.outcome == "memory_fault" and first.files is None
+    second = bench.run(bench.claim(attempt=2), **fault)
+    assert second.outcome == "ok" and "ended early" in str(second.message)
+    found = outcomes(second)
+    assert found["memory_fault"] == 1 and found["ok"] == outcomes(first)["ok"]
+    assert second.measurements is not None
+    rows = [row for row in second.measurements.to_pylist() if row["outcome"] == "ok"]
+    (text,) = bench.logic(second).values()
+    logic = logic_yaml.loads(text)
+    assert [tuple(entry[0][:4]) for entry in logic[7]] == list(SIZES)
+    for entry in logic[7]:
+        size = tuple(entry[0][:4])
+        best = max(row["gflops"] for row in rows if row["problem_id"] == problem_id(size))
+        assert entry[1][1] == pytest.approx(best, rel=1e-4)
+    # The size that was through has the winner of a whole run.
+    (whole,) = grid.bench.logic(grid.result).values()
+    assert logic_yaml.loads(whole)[7][0][1][1] == logic[7][0][1][1]
+
+
+def test_nothing_is_saved_of_kernels_that_failed(bench: Bench) -> None:
+    fault = "wrong:tool=Tensile,M=1024;crash:tool=Tensile,M=4096,row=0"
+    result = bench.run(bench.claim(attempt=2), GEKO_SIM_FAULTS=fault)
+    assert result.outcome == "crash" and result.files is None
+    assert not list(bench.build.glob("2_BenchmarkData/*"))
+
+
 def test_a_kernel_that_does_not_build_costs_no_other(bench: Bench) -> None:
     result = bench.run(GEKO_SIM_FAULTS="build_failed:tool=Tensile,kernel=MI32x32")
     assert result.outcome == "ok" and "could not be built" in str(result.message)

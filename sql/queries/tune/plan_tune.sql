@@ -24,7 +24,7 @@ SELECT
         'harness', 'tensilelite', 'config_id', g.config_id::VARCHAR, 'name', parse_filename(r.file_name, true),
         'backend', g.backend, 'arch', g.arch, 'root', $root, 'yaml', g.yaml, 'problem_ids', s.problem_ids,
         'sizes', s.sizes, 'build_dir', $build_dir, 'tuning_dir', $tuning_dir,
-        'stall_timeout_s', $stall_timeout_s, 'abort_after', $abort_after)::VARCHAR AS spec
+        'stall_timeout_s', $stall_timeout_s, 'abort_after', $abort_after, 'max_attempts', $max_attempts)::VARCHAR AS spec
 FROM (
     -- Two files of the same text are one job.
     SELECT config_id, min(file_name) AS file_name FROM run_config
