@@ -26,6 +26,8 @@ TRIES = 3
 ROOT = Path(__file__).resolve().parent.parent
 CHILD = """
 import resource, sys, json
+from geko.frames import without_numpy
+without_numpy()  # as the command line does
 from geko.ingest import ingest
 from geko.warehouse import Warehouse
 with Warehouse.open(sys.argv[1]) as warehouse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import select
 import sys
@@ -49,6 +50,8 @@ def main(argv: Sequence[str] | None = None, anchor: str | Path | None = None) ->
         from geko.frames import without_numpy
 
         without_numpy()
+        # Loading modules makes many objects and no garbage; looking for some takes a sixth of that time.
+        gc.set_threshold(100_000)
     _state.update(anchor=Path(anchor) if anchor is not None else None, verbose=None)
     words = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
