@@ -208,6 +208,7 @@ def _text(value: Any) -> str | None:
 def _table(names: list[str], batches: list[pa.RecordBatch], room: int | None) -> None:
     """Print a table; where it has only so much room, in characters, its longest texts are cut."""
     if not names:
+        sys.stdout.write("(no rows)\n")
         return
     n_rows = sum(batch.num_rows for batch in batches)
     columns: list[list[str]] = []

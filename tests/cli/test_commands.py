@@ -162,7 +162,9 @@ def test_status_of_a_killed_run_says_how_to_go_on(finished: Finished, capsys: Ca
         assert f"run {finished.run_id[:8]} was interrupted: the same `geko search` command goes on" in err
         assert {row["state"] for row in rows(capsys, "runs", "--db", finished.db)} == {"interrupted"}
     finally:
-        back = f"state = '{before['state']}', pid = {before['pid'] or 'NULL'}, ended_at = '{before['ended_at']}'"
+        back = (
+            f"state = '{before['state']}', pid = {before['pid'] or 'NULL'}, ended_at = '{before['ended_at']}'"
+        )
         run(capsys, "sql", "--write", f"UPDATE run SET {back}", "--db", finished.db)
 
 

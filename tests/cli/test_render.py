@@ -127,6 +127,10 @@ def test_no_rows(capsys: pytest.CaptureFixture[str]) -> None:
         assert (strict(out) if form == "json" else out) == expected
     render([], "json")
     assert strict(capsys.readouterr().out) == []
+    render([], "csv")
+    assert capsys.readouterr().out == ""
+    render([], "table")
+    assert capsys.readouterr().out == "(no rows)\n"
 
 
 def test_columns_of_one_name_stay_apart(capsys: pytest.CaptureFixture[str]) -> None:
