@@ -234,6 +234,10 @@ def _reasons(columns: Mapping[str, Column], count: int) -> pa.Array | None:
             found.append(pa.repeat(missing, count))
         elif columns[name].value.null_count:
             found.append(pc.if_else(pc.is_null(columns[name].value), missing, nothing))
+    counts = columns["call_count"].value if "call_count" in columns else None
+    if counts is not None and (pc.min(counts).as_py() or 0) < 0:
+        negative = pc.fill_null(pc.less(counts, 0), False)
+        found.append(pc.if_else(negative, text_scalar("call_count is negative"), nothing))
     return pc.coalesce(*found) if found else None
 
 

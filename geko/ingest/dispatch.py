@@ -87,12 +87,12 @@ def ingest(
 
     Raises:
         MissingFileError: a path is no file; nothing is read then.
+        InputError: a folder, a pipe, or a file that may not be read; nothing is read then.
         UsageError: an unknown ``kind``.
     """
     files = [Path(path) for path in paths]
     for path in files:
-        if not path.is_file():
-            raise MissingFileError("there is no such file", path=path)
+        require_file(path)
     forced = None if kind == "auto" else load(kind)
     formats = [forced or _recognised(path) for path in files]
     reports: list[FileReport] = []
@@ -226,6 +226,27 @@ class _PutBehind:
             self._pool.shutdown()
 
 
+def require_file(path: Path) -> None:
+    """Check that a path can be read as often as it takes.
+
+    Raises:
+        MissingFileError: there is nothing.
+        InputError: it is a folder or a pipe, or may not be read.
+    """
+    if path.is_dir():
+        raise InputError("this is a folder: name its files, such as FOLDER/*", path=path)
+    if not path.exists():
+        raise MissingFileError("there is no such file", path=path)
+    if not path.is_file():
+        raise InputError(
+            "this is no regular file, and a pipe can't be read twice: write it to a file", path=path
+        )
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise InputError(f"this file can't be read: {error.strerror}", path=path) from error
+
+
 def _recognised(path: Path) -> Format | None:
     with path.open("rb") as handle:
         head = handle.read(_HEAD)
@@ -248,7 +269,29 @@ def _surely_new(warehouse: Warehouse, files: Sequence[Path]) -> bool:
 def _no_format(path: Path) -> str:
     if path.stat().st_size == 0:
         return f"{path} is empty"
-    return f"{path} is of no format that GEKO reads: see docs/ingest.md for the list, or name one with --kind"
+    with path.open("rb") as handle:
+        head = handle.read(_HEAD)
+    if not head.strip():
+        return f"{path} holds nothing but white space"
+    for start, what in _OTHER_FILES.items():
+        if head.startswith(start):
+            return f"{path} is {what.format(path=path)}"
+    if head[8:12] == b"DUCK":
+        return f"{path} is a DuckDB file: if it is a warehouse, use geko db import {path}"
+    kind = "a binary file" if b"\0" in head else "a file"
+    return f"{path} is {kind} of no format that GEKO reads: see docs/ingest.md for the list, or name one with --kind"
+
+
+#: First bytes of files that people take for a log -> what they are and what to do.
+_OTHER_FILES = {
+    b"\x1f\x8b": "compressed with gzip: unpack it first (gunzip -k {path})",
+    b"\xfd7zXZ": "compressed with xz: unpack it first (unxz -k {path})",
+    b"BZh": "compressed with bzip2: unpack it first (bunzip2 -k {path})",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd: unpack it first (unzstd {path})",
+    b"PK\x03\x04": "a zip archive: unpack it first (unzip {path})",
+    b"\xff\xfe": "UTF-16 text: convert it first (iconv -f UTF-16 -t UTF-8 {path} > FILE)",
+    b"\xfe\xff": "UTF-16 text: convert it first (iconv -f UTF-16 -t UTF-8 {path} > FILE)",
+}
 
 
 def _sources(files: Sequence[Path], formats: Sequence[Format | None]) -> list[SourceFile | None]:

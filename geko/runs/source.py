@@ -139,13 +139,12 @@ def _load_inline(warehouse: Warehouse, words: tuple[str, ...], arch: str | None)
 
 
 def _load_files(warehouse: Warehouse, source: Source) -> tuple[str, str, Path]:
-    from geko.ingest.dispatch import ingest
+    from geko.ingest.dispatch import ingest, require_file
     from geko.ingest.hashing import content_sha256
 
     first = source.paths[0]
     for path in source.paths:
-        if not path.is_file():
-            raise InputError("file not found", path=path)
+        require_file(path)
     hashes = sorted(content_sha256(path) for path in source.paths)
     digest = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
     # The content is part of the name: another log under the same file name is another workload.
