@@ -1,6 +1,6 @@
 """A runner process: claims jobs for one device, runs them, delivers the results.
 
-    python -m geko.runners.main --db FILE --device N [--device-id ID] [--kinds baseline,screen] [--parent PID]
+    python -m geko.runners --db FILE --device N [--device-id ID] [--kinds baseline,screen] [--parent PID]
 
 SIGTERM and SIGINT end it within seconds: the program it runs is killed, its leases go back. When its
 parent is gone it finishes what it runs, delivers that, and ends. Exit status 3: its program is missing; 4: its
@@ -15,7 +15,6 @@ import json
 import os
 import re
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -360,7 +359,7 @@ def _by_harness(claims: Sequence[Claim]) -> list[tuple[str, list[Claim]]]:
 
 def parse_options(arguments: Sequence[str] | None = None) -> tuple[Options, int]:
     """Options and verbosity from a command line."""
-    parser = argparse.ArgumentParser(prog="python -m geko.runners.main", description="A GEKO runner process.")
+    parser = argparse.ArgumentParser(prog="python -m geko.runners", description="A GEKO runner process.")
     add = parser.add_argument
     add("--db", type=Path, required=True, help="the warehouse")
     add("--device", type=int, required=True, help="device number as the programs take it")
@@ -449,10 +448,3 @@ def _with_device(options: Options, warehouse: Warehouse) -> Options:
             value=options.device,
         )
     return replace(options, device_id=rows[0]["device_id"])
-
-
-if __name__ == "__main__":
-    from geko.frames import without_numpy
-
-    without_numpy()
-    sys.exit(main())

@@ -157,7 +157,7 @@ class RunnerPool:
     def command(self, slot: Slot, name: str) -> list[str]:
         """Command line of one runner process."""
         words = [
-            sys.executable, "-m", "geko.runners.main", "--db", str(self.db), "--device", str(slot.ordinal),
+            sys.executable, "-m", "geko.runners", "--db", str(self.db), "--device", str(slot.ordinal),
             "--device-id", slot.device_id, "--name", name, "--parent", str(os.getpid()),
             "--limit", str(self.limit), "--max-cost", str(self.max_cost_s), "--stall", str(self.stall_s or 0),
             "--verbose", str(self.verbose), "--workdir", str(self.workdir),
