@@ -448,3 +448,7 @@ def _with_device(options: Options, warehouse: Warehouse) -> Options:
             value=options.device,
         )
     return replace(options, device_id=rows[0]["device_id"])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
