@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from geko.domain.arch import get_arch
 from geko.errors import InputError, Interrupted
 from geko.fsio import write_text_atomic
 from geko.log import logger
@@ -91,6 +92,7 @@ class TuneSpec:
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"a tuning job's spec can't be read: {error!r}", value=text[:500]) from None
+        get_arch(spec.arch)
         if not _NAME.fullmatch(spec.name):
             raise InputError("a config's name must do as a file name", value=spec.name)
         if not spec.sizes or len(spec.sizes) != len(spec.problem_ids):

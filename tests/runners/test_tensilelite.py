@@ -382,7 +382,14 @@ def test_the_device_wins_over_the_config_which_stays_as_it_is(grid: Grid) -> Non
 
 
 @pytest.mark.parametrize(
-    "broken", [{"problem_ids": []}, {"name": "../x"}, {"sizes": [[1, 2]]}, {"yaml": None, "sizes": None}]
+    "broken",
+    [
+        {"problem_ids": []},
+        {"name": "../x"},
+        {"arch": "gfx90x"},
+        {"sizes": [[1, 2]]},
+        {"yaml": None, "sizes": None},
+    ],
 )
 def test_specs_that_make_no_sense_are_refused(bench: Bench, broken: dict[str, Any]) -> None:
     claim = bench.claim()
