@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -63,7 +64,7 @@ def test_trim_repair_epilogues_bench_input_prune(tmp_path: Path) -> None:
     assert out.strip() == f"{NAME}: 3 -> 1 solutions"
 
 
-def test_ingest_and_coverage(tmp_path: Path) -> None:
+def test_ingest_and_coverage(tmp_path: Path, fixed: Callable[[Path], Warehouse]) -> None:
     db = tmp_path / "w.duckdb"
     write(tmp_path / "Equality")
     log = tmp_path / "w.yaml"
@@ -72,7 +73,7 @@ def test_ingest_and_coverage(tmp_path: Path) -> None:
         "c_type: bf16_r, d_type: bf16_r, compute_type: c_f32_r, call_count: 3}\n"
     )
     log.write_text(row + row.replace("N: 256", "N: 257"))
-    with Warehouse.open(db) as warehouse:
+    with fixed(db) as warehouse:
         read_workload(warehouse, [log], workload="w")
         out = json.loads(run("ingest", tmp_path / "Equality", "--db", db, "--format", "json", "--jobs", 0))
         assert [(row["state"], row["files"], row["new"], row["refused"]) for row in out] == [("new", 1, 1, 0)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +61,8 @@ def logic(
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
-    with Warehouse.open(tmp_path / "w.duckdb") as found:
+def warehouse(tmp_path: Path, fixed: Callable[[Path], Warehouse]) -> Iterator[Warehouse]:
+    with fixed(tmp_path / "w.duckdb") as found:
         yield found
 
 

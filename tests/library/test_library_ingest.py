@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,10 @@ def content(warehouse: Warehouse) -> dict[str, list[Any]]:
     return {name: warehouse.sql(f'FROM "{name}" ORDER BY ALL').read_all().to_pylist() for name in TABLES}
 
 
-def fixed(path: Path) -> Warehouse:
-    return Warehouse.open(path, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+Fixed = Callable[[Path], Warehouse]
 
 
-def test_files_are_libraries_and_a_folder_is_one_of_them(tmp_path: Path) -> None:
+def test_files_are_libraries_and_a_folder_is_one_of_them(tmp_path: Path, fixed: Fixed) -> None:
     root = tree(tmp_path / "logic")
     with fixed(tmp_path / "w.duckdb") as warehouse:
         report = ingest_libraries(warehouse, [root])
@@ -58,7 +57,9 @@ def test_files_are_libraries_and_a_folder_is_one_of_them(tmp_path: Path) -> None
     assert (header["a_type"], header["use_bias"], header["activation"]) == ("bf16_r", 0, "none")
 
 
-def test_second_ingest_reads_hashes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_ingest_reads_hashes_only(
+    tmp_path: Path, fixed: Fixed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tree(tmp_path / "logic")
     with fixed(tmp_path / "w.duckdb") as warehouse:
         ingest_libraries(warehouse, [root])
@@ -82,7 +83,7 @@ def test_second_ingest_reads_hashes_only(tmp_path: Path, monkeypatch: pytest.Mon
         assert changed.folders[0].library_id != again.folders[0].library_id
 
 
-def test_same_rows_from_any_number_of_processes_and_any_order(tmp_path: Path) -> None:
+def test_same_rows_from_any_number_of_processes_and_any_order(tmp_path: Path, fixed: Fixed) -> None:
     root = tree(tmp_path / "logic")
     found = {}
     for name, paths, workers in (
@@ -114,7 +115,7 @@ def test_reading_processes_need_no_main_guard(tmp_path: Path) -> None:
     assert (done.stdout, done.returncode) == ("3\n", 0), done.stderr
 
 
-def test_dead_sizes_are_rejects_with_their_line(tmp_path: Path) -> None:
+def test_dead_sizes_are_rejects_with_their_line(tmp_path: Path, fixed: Fixed) -> None:
     data = list_form(2, [[[128, 256, 1, 512], [0, 1.0]], [[7, 8, 1, 9], [5, 2.0]], [[1, 2, 1, 3], [1, 2.0]]])
     path = write(tmp_path / "logic", data)
     with fixed(tmp_path / "w.duckdb") as warehouse:
@@ -128,7 +129,7 @@ def test_dead_sizes_are_rejects_with_their_line(tmp_path: Path) -> None:
 
 
 def test_a_newer_parser_replaces_what_the_older_one_noted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fixed: Fixed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "logic", list_form(1, [[[1, 1, 1, 1], [0, 1.0]], [[7, 8, 1, 9], [5, 2.0]]]))
     with fixed(tmp_path / "w.duckdb") as warehouse:
@@ -144,7 +145,7 @@ def test_a_newer_parser_replaces_what_the_older_one_noted(
         assert after[name] == before[name], name
 
 
-def test_refused_files_leave_the_others(tmp_path: Path) -> None:
+def test_refused_files_leave_the_others(tmp_path: Path, fixed: Fixed) -> None:
     root = tree(tmp_path / "logic")
     (root / "broken.yaml").write_text(
         (root / "Equality" / NAME).read_text().replace("DataType: 7", "DataType: 99")
@@ -169,7 +170,7 @@ def test_refused_files_leave_the_others(tmp_path: Path) -> None:
     assert [row["kind"] for row in rows].count("built") == 1
 
 
-def test_a_process_that_dies_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_dies_is_told(tmp_path: Path, fixed: Fixed, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree(tmp_path / "logic")
     monkeypatch.setattr(
         library_worker,
@@ -186,7 +187,7 @@ def test_a_process_that_dies_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert warehouse.sql("SELECT count(*) FROM ingest_file").read_all()[0][0].as_py() == 0
 
 
-def test_many_small_batches_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_small_batches_are_as_one(tmp_path: Path, fixed: Fixed, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree(tmp_path / "logic")
     write(
         root / "Equality",
