@@ -198,12 +198,28 @@ def _tensilelite_checks(root: HipblasltRoot) -> Iterator[Check]:
         else:
             remedy = f"update the checkout: git -C {root.path} checkout -- tensilelite"
             yield Check(name, "missing", f"no {program}: {purpose}", remedy)
+    yield from _tuning_checks(root)
     absent = [name for name in _required_modules(root) if importlib.util.find_spec(name) is None]
     if absent and not root.is_simulated:
         remedy = f"pip install -r {root.path / 'tensilelite/requirements.txt'}"
         yield Check("tensilelite's Python modules", "missing", f"not importable: {', '.join(absent)}", remedy)
     else:
         yield Check("tensilelite's Python modules", "ok", "all importable")
+
+
+def _tuning_checks(root: HipblasltRoot) -> Iterator[Check]:
+    """What only new kernels need."""
+    program = root.tensile_program("Tensile")
+    if program.is_file():
+        yield Check("Tensile", "ok", str(program))
+    else:
+        remedy = f"update the checkout: git -C {root.path} checkout -- tensilelite"
+        yield Check("Tensile", "warn", f"no {program}: new kernels can't be tuned", remedy)
+    if root.is_simulated or importlib.util.find_spec("invoke") is not None:
+        yield Check("invoke", "ok", "builds the tensilelite client")
+    else:
+        why = "not importable: the tensilelite client can't be built, so that nothing can be tuned"
+        yield Check("invoke", "warn", why, "pip install invoke")
 
 
 def _required_modules(root: HipblasltRoot) -> list[str]:

@@ -282,11 +282,13 @@ def test_doctor_on_a_checkout_that_is_not_built(tmp_path: Path) -> None:
     assert checks["hipBLASLt root"].state == "ok"
     assert checks["hipBLASLt build"].state == checks["hipblaslt-bench"].state == "missing"
     assert checks["TensileCreateLibrary"].state == "missing"
+    assert checks["Tensile"].state == "warn" and "tuned" in checks["Tensile"].what, "only tuning needs it"
     assert "install.sh" in checks["hipBLASLt build"].remedy
 
 
 def test_doctor_on_a_simulated_root(simulated: HipblasltRoot, tmp_path: Path) -> None:
     checks = by_name(doctor(simulated.path, tmp_path / "w.duckdb"))
+    assert checks["Tensile"].state == checks["invoke"].state == "ok"
     assert "(simulated)" in checks["hipBLASLt root"].what
     assert checks["hipblaslt-bench"].state == "ok" and "100200" in checks["hipblaslt-bench"].what
     assert "4 devices" in checks["hipblaslt-bench"].what
