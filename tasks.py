@@ -43,6 +43,12 @@ def format(c: Context, check: bool = False) -> None:
 
 
 @task
+def docs(c: Context) -> None:
+    """Write the commands of docs/cli.md again, after one changed."""
+    c.run("python -m geko.cli.reference")
+
+
+@task
 def build(c: Context) -> None:
     """Build the source distribution and the wheel into dist/."""
     c.run("python -m pip wheel --no-deps --wheel-dir dist .")
