@@ -91,7 +91,6 @@ class RunContext:
         die_with_parent: programs are killed when this process dies; only from its main thread.
         slot: number of this runner among those of its device.
         cpu_threads: processors that a program may use for building; None for all.
-        tune_stall_s: as ``stall_s``, for tuning jobs; None for their own default.
         progress: takes rows of table ``tuning_progress`` while a job runs.
         give_up: set by a runner to a reason for which this process is to end after this claim.
     """
@@ -112,7 +111,6 @@ class RunContext:
     die_with_parent: bool = False
     slot: int = 0
     cpu_threads: int | None = None
-    tune_stall_s: float | None = None
     progress: Callable[[pa.Table], None] | None = None
     give_up: str | None = None
 

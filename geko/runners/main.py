@@ -289,6 +289,7 @@ class RunnerProcess:
         answers: list[Literal["accepted", "late"]] = []
         for result in results:
             try:
+                store_files(self.warehouse, [result])
                 answers += complete(self.warehouse, [result])
             except WarehouseError as error:
                 logger.error("the rows of job %s were refused: %s", result.job_id, error)

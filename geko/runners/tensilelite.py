@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -174,7 +173,7 @@ class _Job:
         running = self.folder.path / RUNNING
         running.write_text(f"device={context.ordinal}\nslot={context.slot}\n", encoding="utf-8")
         own = spec.stall_timeout_s
-        stall = (context.tune_stall_s or STALL_S) if own is None else own
+        stall = STALL_S if own is None else own
         added = tensile_env(self.root, spec, context.env)
         try:
             return run_process(
@@ -300,16 +299,3 @@ def _text_from(path: Path, begin: int) -> str:
     except OSError:
         return ""
     return data.decode("utf-8", "replace").replace("\x00", "\ufffd").replace("\r\n", "\n")
-
-
-def progress_of(row: Mapping[str, Any]) -> str:
-    """One line about a row of table ``tuning_progress``, for people."""
-    parts = [str(row["phase"])]
-    if row.get("generation") is not None:
-        parts.append(f"generation {row['generation']}")
-    if row.get("n_done") is not None:
-        total = f" of {row['n_total']}" if row.get("n_total") is not None else ""
-        parts.append(f"{row['n_done']}{total} kernels")
-    if row.get("best_gflops") is not None:
-        parts.append(f"best {row['best_gflops'] / 1000:.1f} TFLOP/s")
-    return ", ".join(parts)

@@ -45,7 +45,7 @@ class TuneSpec:
         sizes: [M, N, batch, K], in order; read from the text where the job doesn't say.
         build_dir: folder of the tensilelite client; None for the user's cache.
         tuning_dir: folder that holds ``build_<name>``; None for the user's cache.
-        stall_timeout_s: seconds without output that count as a hang; None for the runner's own limit, 0 for never.
+        stall_timeout_s: seconds without output that count as a hang; None for 900, 0 for never.
         abort_after: failures in a row after which the runner gives up; 0 for never.
         max_attempts: attempts that the job gets.
     """

@@ -305,16 +305,6 @@ def _sorted(result: JobResult, columns: list[str]) -> list[tuple[Any, ...]]:
     return sorted(tuple(str(row[name]) for name in columns) for row in rows)
 
 
-def test_a_checkpoint_of_another_space_is_not_used(bench: Bench) -> None:
-    first = bench.claim(config(ductile=DUCTILE))
-    bench.run(first, GEKO_SIM_FAULTS="crash:tool=Tensile,phase=client,generation=3")
-    (checkpoint,) = bench.build.glob("*.checkpoint")
-    content = json.loads(checkpoint.read_text())
-    checkpoint.write_text(json.dumps(content | {"space": []}))
-    again = bench.run(replace(first, attempt=2))
-    assert again.outcome == "ok" and "starting anew" in str(again.output)
-
-
 def test_what_was_told_is_not_told_again(bench: Bench) -> None:
     claim = bench.claim(config(ductile=DUCTILE))
     first = bench.run(claim, GEKO_SIM_FAULTS="crash:tool=Tensile,phase=client,generation=3")
