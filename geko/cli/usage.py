@@ -26,8 +26,8 @@ def sentence(error: Exception) -> str | None:
     text = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
     text = text.replace(": Value error, ", ": ")
     command = getattr(context, "command", None)
-    if hasattr(error, "possibilities"):
-        option = str(getattr(error, "option_name", ""))
+    if hasattr(error, "possibilities") and hasattr(error, "option_name"):
+        option = str(error.option_name)
         text = f"No such option: {option}"
         known = [name for parameter in command.params for name in parameter.opts] if command else []
         text += meant(option, known)
