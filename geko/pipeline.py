@@ -8,6 +8,7 @@ schedules nothing.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import tempfile
@@ -115,6 +116,7 @@ class Run:
     verbose: int
     workdir: Path = field(init=False)
     _stop_requested: Callable[[], None] | None = field(init=False, default=None)
+    _scratch: Path | None = field(init=False, default=None)
 
     def execute(self) -> RunResult:
         from geko.warehouse import Warehouse
@@ -140,6 +142,7 @@ class Run:
         from geko.runs.setup import prepare_ground
 
         ground = prepare_ground(warehouse, self.options, self.workdir, self.anchor)
+        require_writable(self.workdir)
         run_id = self._start(warehouse, workload, ground)
         self._retry_failed(warehouse, run_id)
         try:
@@ -147,9 +150,13 @@ class Run:
                 self._stop_requested = stop_requested
                 stages = self._stages(warehouse, run_id, ground, stop_requested)
                 try:
-                    return self._stages_of_kind(warehouse, run_id, workload, ground, stages)
+                    result = self._stages_of_kind(warehouse, run_id, workload, ground, stages)
                 finally:
                     stages.pool.stop()
+                if self._scratch is not None and self.kind in ("bench", "search"):
+                    # After an error the logs of the runners stay; what they ran is in the warehouse.
+                    shutil.rmtree(self._scratch, ignore_errors=True)
+                return result
         except (Interrupted, KeyboardInterrupt):
             self._end(warehouse, run_id, "interrupted", {})
             raise Interrupted(
@@ -232,8 +239,11 @@ class Run:
     def _stages(self, warehouse: Warehouse, run_id: str, ground: Ground, stop_requested: Any) -> Stages:
         from geko.runners.pool import RunnerPool
         from geko.runs.stages import Stages
+        from geko.warehouse.place import make_private_folder
 
-        scratch = Path(tempfile.gettempdir()) / f"geko-{os.getuid()}" / run_id[:13]
+        base = Path(tempfile.gettempdir()) / f"geko-{os.getuid()}"
+        make_private_folder(base)
+        self._scratch = scratch = base / run_id[:13]
         pool = RunnerPool(
             warehouse.path, ground.slots, scratch, simulated=ground.simulated,
             stall_s=self.options.stall_timeout or None, verbose=self.verbose,
@@ -309,11 +319,17 @@ class Run:
         """Rounds of the reference and the tuned library, then a check of the tuned one's results."""
         options = self.options
         both = {"tuned_library_id": tuned.library_id, "tuned_libpath": tuned.libpath}
-        stages.run(
-            "compare", "compare", "plan_compare",
-            self._plan(warehouse, ground, protocols.compare(options)) | both
-            | {"duration_s": options.compare_duration, "rounds": options.effective_rounds, "chunk": _CHUNK},
-        )  # fmt: skip
+        if options.rule == "interval" and self.kind != "search":
+            from geko.runs.confirm import confirm
+
+            plan = self._plan(warehouse, ground, protocols.confirm(options, by_index=False))
+            confirm(warehouse, stages.run_id, stages, plan, options, tuned, _CHUNK, whole=True)
+        else:
+            stages.run(
+                "compare", "compare", "plan_compare",
+                self._plan(warehouse, ground, protocols.compare(options)) | both
+                | {"duration_s": options.compare_duration, "rounds": options.effective_rounds, "chunk": _CHUNK},
+            )  # fmt: skip
         if options.verify:
             plan = self._plan(warehouse, ground, protocols.verify(options)) | both
             for unused in ("library_id", "libpath", "iters", "cold_iters"):
@@ -458,6 +474,21 @@ def new_workdir(parent: Path | None = None, now: datetime | None = None) -> Path
         number += 1
         path = base.with_name(f"{base.name}_{number}")
     return path
+
+
+def require_writable(folder: Path) -> None:
+    """Make a working directory, and try whether files can be written into it: better now than after the measurements.
+
+    Raises:
+        UsageError: it can't be made, or not be written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"\0" * 4096)
+            probe.flush()
+    except OSError as error:
+        raise UsageError(f"--workdir {folder} can't be written to: {error.strerror}") from error
 
 
 @contextmanager

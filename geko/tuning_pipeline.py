@@ -443,7 +443,7 @@ class TuneRun(Run):
     def _stages(self, warehouse: Warehouse, run_id: str, ground: Ground, stop_requested: Any) -> Stages:
         stages = Run._stages(self, warehouse, run_id, ground, stop_requested)
         # Tuning jobs are for the slots of their own stage.
-        stages.pool.kinds = ("baseline", "compare", "verify")
+        stages.pool.kinds = ("baseline", "confirm", "compare", "verify")
         return stages
 
     def _stages_of_kind(

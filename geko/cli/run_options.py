@@ -96,7 +96,7 @@ _OPTIONS: dict[str, tuple[Any, tuple[str, ...]]] = {
                 "interval decides) or `point` (the ratio of two medians).",
             ),
         ],
-        ("search",),
+        ("search", "tune", "optimize"),
     ),
     "confirm_candidates": (
         Annotated[
@@ -107,11 +107,11 @@ _OPTIONS: dict[str, tuple[Any, tuple[str, ...]]] = {
     ),
     "confirm_budget": (
         _seconds("--confirm-budget", "Device seconds that the confirmation of a shape may take."),
-        ("search",),
+        ("search", "tune", "optimize"),
     ),
     "confirm_run_budget": (
         _seconds("--confirm-run-budget", "Device seconds that the confirmation of the whole run may take."),
-        ("search",),
+        ("search", "tune", "optimize"),
     ),
     "plan": (
         Annotated[

@@ -30,6 +30,8 @@ def confirm(
     options: RunOptions,
     candidates_of: Library,
     chunk: int,
+    *,
+    whole: bool = False,
 ) -> None:
     """Take looks at the candidates of a run while there is something to decide and budget left.
 
@@ -41,21 +43,26 @@ def confirm(
         options: options of the run.
         candidates_of: the library whose solution indices the candidates are.
         chunk: shapes per job.
+        whole: the library as a whole is the one candidate: it chooses the kernels itself.
     """
+    statement = "plan_confirm_library" if whole else "plan_confirm"
     params = {
         **plan,
         "candidate_library_id": candidates_of.library_id,
         "candidate_libpath": candidates_of.libpath,
         "duration_s": options.compare_duration,
-        "n_candidates": options.confirm_candidates,
         "shape_budget_s": options.confirm_budget,
         "run_budget_s": options.confirm_run_budget,
         "chunk": chunk,
     }
-    for look in range(1, MAX_LOOKS + 1):
-        if not stages.run("confirm", "confirm", "plan_confirm", params | {"look": look}):
-            break
+    if not whole:
+        params["n_candidates"] = options.confirm_candidates
+    look: int | None = 1
+    while look is not None and look <= MAX_LOOKS:
+        stages.run("confirm", "confirm", statement, params | {"look": look})
         judge(warehouse, run_id)
+        # A run that goes on where it stopped has shapes that are further already.
+        look = warehouse.query("run/next_look", run_id=run_id, look=look)["look"][0].as_py()
     for row in warehouse.query("run/confirm_counts", run_id=run_id).to_pylist():
         logger.info(
             "confirmed: %d shape(s) kept, %d rejected, %d undecided; %d pairs in %.0f s of device time",

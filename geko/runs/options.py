@@ -162,14 +162,17 @@ class RunOptions:
                 "rule": self.rule,
             }
             if self.rule == "interval":
-                values |= {
-                    "confirm_candidates": self.confirm_candidates,
-                    "confirm_budget": self.confirm_budget,
-                    "confirm_run_budget": self.confirm_run_budget,
-                }
+                values |= {"confirm_candidates": self.confirm_candidates, **self.confirm_budgets}
         if self.max_workspace is not None:
             values["max_workspace"] = self.max_workspace
         return values
+
+    @property
+    def confirm_budgets(self) -> dict[str, float]:
+        """What the confirmation may take, under the rule that has one."""
+        if self.rule == "point":
+            return {}
+        return {"confirm_budget": self.confirm_budget, "confirm_run_budget": self.confirm_run_budget}
 
     @property
     def effective_rounds(self) -> int:

@@ -123,7 +123,8 @@ def _lines(worth: dict[str, Any], stages: pa.Table, ground: Ground, options: Run
         most = worth["at_most_pct"]
         speedup = f", a speed-up of {1 / (1 - most / 100):.2f}" if most < 99 else ""
         lines.append(
-            f"At most {most:.1f} % of the GEMM time could be won{speedup}: if each of them reached the roofline ({word} times)"
+            f"At most {most:.1f} % of the GEMM time could be won{speedup}: if each of them reached the roofline "
+            f"({word} times)"
         )
         if worth["n_no_roofline"]:
             lines.append(

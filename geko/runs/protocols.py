@@ -64,12 +64,12 @@ def screen(options: RunOptions) -> Protocol:
     )  # fmt: skip
 
 
-def confirm(options: RunOptions) -> Protocol:
-    """Rounds of the library's own choice and single solutions side by side."""
+def confirm(options: RunOptions, *, by_index: bool = True) -> Protocol:
+    """Rounds of the library's own choice and single solutions side by side, or of two libraries' own choices."""
     return _for_run(
         replace(
             _BASE, role="confirm", iteration_rule="duration", duration_s=options.compare_duration, iters=None,
-            cold_iters=None, extra={"alternating": True, "by_index": True},
+            cold_iters=None, extra={"alternating": True, "by_index": by_index},
         ),
         options,
     )  # fmt: skip

@@ -23,8 +23,6 @@ class TuneOptions(RunOptions):
         settings: keys of the generator that win over the input's (``--set KEY=VALUE``).
         rules: ``original`` writes configs as the first generator did, its zeros included.
         era: spelling of the configs, see :func:`geko.config_generator.dialect.named`; None for that of the checkout.
-        rule: ``point``: the rounds of both built libraries decide. There is no index in the stock library by which a new
-            kernel could be confirmed beside it.
         slots: tuning jobs at a time on each device.
         retry: failed configs are tried again when the run is started again.
         client_build_dir: where the tensilelite client is built; None for the runner's default.
@@ -37,7 +35,6 @@ class TuneOptions(RunOptions):
     settings: Mapping[str, Any] = field(default_factory=dict)
     rules: Literal["default", "original"] = "default"
     era: str | None = None
-    rule: Literal["interval", "point"] = "point"
     slots: int = 4
     retry: bool = True
     client_build_dir: Path | None = None
@@ -46,8 +43,6 @@ class TuneOptions(RunOptions):
     def __post_init__(self) -> None:
         # The parent's check: super() without arguments doesn't know a class with slots that was made anew.
         RunOptions.__post_init__(self)
-        if self.rule != "point":
-            raise UsageError("new kernels are decided with --rule point")
         if self.slots < 1:
             raise UsageError(f"--n-slots must be at least 1, not {self.slots}")
 
@@ -77,6 +72,7 @@ class TuneOptions(RunOptions):
             "compare_duration": self.compare_duration,
             "rounds": self.effective_rounds,
             "rule": self.rule,
+            **self.confirm_budgets,
             "verify": self.verify,
             "bench_freq": self.bench_freq,
         }

@@ -9,7 +9,8 @@ WITH o AS (
     -- Candidates without any pair count as tried, too.
     SELECT k.run_id, m.problem_id, count(DISTINCT coalesce(m.solution_index, -1)) AS n_candidates
     FROM run_job AS k
-    JOIN job AS j ON j.job_id = k.job_id AND j.kind = 'confirm'
+    JOIN run AS r ON r.run_id = k.run_id
+    JOIN job AS j ON j.job_id = k.job_id AND j.kind = 'confirm' AND (r.kind = 'search' OR j.library_id = r.tuned_library_id)
     JOIN measurement AS m ON m.job_id = j.job_id AND m.arm = 'candidate'
     GROUP BY ALL
 ), listed AS (

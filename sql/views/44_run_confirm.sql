@@ -6,7 +6,8 @@ WITH cost AS (
            sum(m.us * (m.iters + coalesce(m.cold_iters, 0)) ORDER BY m.us, m.iters) / 1e6 AS spent_s,
            avg(m.us * (m.iters + coalesce(m.cold_iters, 0)) ORDER BY m.us, m.iters) / 1e6 AS row_s
     FROM run_job AS k
-    JOIN job AS j ON j.job_id = k.job_id AND j.kind = 'confirm'
+    JOIN run AS r ON r.run_id = k.run_id
+    JOIN job AS j ON j.job_id = k.job_id AND j.kind = 'confirm' AND (r.kind = 'search' OR j.library_id = r.tuned_library_id)
     JOIN measurement AS m ON m.job_id = j.job_id AND m.outcome = 'ok'
     GROUP BY ALL
 ), states AS (

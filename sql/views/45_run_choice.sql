@@ -1,10 +1,11 @@
--- The solution that goes into the tuned library for each shape. Under rule point: the fastest of the dense search. Otherwise:
+-- The solution that goes into the tuned library for each shape. Under rule point: the fastest of the dense search; in a run that
+-- tunes: the fastest new kernel, since the built library is confirmed as a whole. Otherwise:
 -- among the kept candidates those that are as good as the best (not shown slower over the same rounds, and by less than half of
 -- what up_thr asks for); of these one that the reference library has already, then the one that serves most shapes, then the
 -- fastest.
 CREATE OR REPLACE VIEW run_choice AS
 WITH o AS (
-    SELECT run_id, library_id, coalesce(options ->> '$.rule', 'point') AS rule,
+    SELECT run_id, library_id, if(kind = 'search', coalesce(options ->> '$.rule', 'point'), 'point') AS rule,
            (coalesce(TRY_CAST(options ->> '$.up_thr' AS DOUBLE), 1.03) - 1) / 2 AS tie
     FROM run
 ), equal AS (

@@ -16,13 +16,17 @@ WITH compared AS (
 ), confirmed AS (
     SELECT t.run_id, t.problem_id, if(t.arm = 'reference', 'reference', 'tuned') AS arm, median(t.us) AS us, count(*) AS n_samples,
            mode(t.solution_id ORDER BY t.solution_id) AS solution_id, mode(t.solution_index ORDER BY t.solution_index) AS solution_index,
-           min(t.measurement_id) AS measurement_id
+           min(t.measurement_id) AS measurement_id,
+           -- In a run that tunes the candidate is what the built library chose.
+           bool_and(r.kind <> 'search') AS is_compared
     FROM run_timing AS t
+    JOIN run AS r ON r.run_id = t.run_id
+    JOIN job AS j ON j.job_id = t.job_id AND (r.kind = 'search' OR j.library_id = r.tuned_library_id)
     JOIN run_shown_candidate AS s ON s.run_id = t.run_id AND s.problem_id = t.problem_id
     WHERE t.job_kind = 'confirm' AND t.role = 'confirm' AND (t.arm = 'reference' OR t.solution_id = s.solution_id)
     GROUP BY ALL
 )
 SELECT *, true AS is_compared FROM compared
 UNION ALL BY NAME
-SELECT c.*, false AS is_compared FROM confirmed AS c
+SELECT c.* FROM confirmed AS c
 WHERE NOT EXISTS (SELECT 1 FROM compared AS x WHERE x.run_id = c.run_id AND x.problem_id = c.problem_id AND x.arm = c.arm);

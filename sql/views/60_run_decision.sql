@@ -3,7 +3,7 @@
 -- median ratio reaches up_thr), and its result is right.
 CREATE OR REPLACE VIEW run_decision AS
 WITH o AS (
-    SELECT run_id, kind, simulated,
+    SELECT run_id, kind AS run_kind, simulated,
            coalesce(TRY_CAST(options ->> '$.keep_thr' AS DOUBLE), 0.0) AS keep_thr,
            coalesce(TRY_CAST(options ->> '$.up_thr' AS DOUBLE), 1.03) AS up_thr,
            coalesce(TRY_CAST(options ->> '$.err_thr' AS DOUBLE), 0.03) AS err_thr,
@@ -25,7 +25,7 @@ WITH o AS (
     GROUP BY run_id, problem_id
 ), facts AS (
     SELECT
-        o.run_id, o.simulated, o.keep_thr, o.up_thr, o.err_thr, o.verify, o.rule, o.confirm_budget, o.max_workspace,
+        o.run_id, o.run_kind, o.simulated, o.keep_thr, o.up_thr, o.err_thr, o.verify, o.rule, o.confirm_budget, o.max_workspace,
         c.problem_id, c.seq, c.call_count, c.us AS us_baseline, c.share_pct, c.kept,
         w.solution_id AS winner_id, w.is_stock_choice, x.solution_id AS choice_id,
         ra.solution_id AS reference_id, ta.solution_id AS tuned_id, coalesce(ta.is_compared, false) AS is_compared,
@@ -61,7 +61,7 @@ WITH o AS (
             WHEN rule = 'interval' AND state = 'rejected' THEN 'small_gain'
             WHEN rule = 'interval' AND NOT is_compared THEN 'undecided'
             WHEN verify AND (check_outcome = 'failed' OR norm_error >= err_thr) THEN 'wrong_result'
-            WHEN rule = 'interval' AND tuned_id IS DISTINCT FROM choice_id THEN 'not_applied'
+            WHEN rule = 'interval' AND run_kind = 'search' AND tuned_id IS DISTINCT FROM choice_id THEN 'not_applied'
             WHEN reference_id IS NOT NULL AND reference_id = tuned_id AND NOT coalesce(is_stock_choice, true) THEN 'not_applied'
             WHEN reference_id IS NOT NULL AND reference_id = tuned_id THEN 'same_kernel'
             WHEN rule = 'point' AND ratio < up_thr THEN 'small_gain'
