@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _HEAD = 64 << 10
 _SUFFIXES = frozenset((".yaml", ".yml"))
 # So much is stored in one transaction.
-_BATCH_BYTES = 64 << 20
+_BATCH_BYTES = 32 << 20
 _BATCH_FILES = 400
 _TELL_S = 2.0
 

@@ -117,7 +117,27 @@ def test_extract_takes_other_frames_and_tables(logic: Path) -> None:
     want = operations.extract_solutions(frame, logic / "MatchTable.yaml")[0].dumps()
     assert operations.extract_solutions(frame.to_arrow(), table, logic)[0].dumps() == want
     assert operations.extract_solutions(frame.to_dicts(), table, logic)[0].dumps() == want
+
+    class Capsule:
+        """Nothing but the Arrow PyCapsule interface."""
+
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            return frame.to_arrow().__arrow_c_stream__(requested_schema)
+
+    assert operations.extract_solutions(Capsule(), table, logic)[0].dumps() == want
+    assert operations.extract_solutions(frame.lazy(), table, logic)[0].dumps() == want
     pandas = pytest.importorskip("pandas")
+    mixed = pandas.DataFrame(
+        {name: [1] for name in frame.columns}
+        | {
+            "m": [
+                [1],
+            ]
+        }
+    ).assign(k=["x"])
+    mixed = pandas.concat([mixed, pandas.DataFrame(frame.to_dicts())])
+    with pytest.raises(InputError, match="values of several kinds"):
+        operations.extract_solutions(mixed, table, logic)
     assert operations.extract_solutions(pandas.DataFrame(frame.to_dicts()), table, logic)[0].dumps() == want
 
 
