@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from statistics import NormalDist, mean, median, stdev
+from typing import Any
 
 import pytest
 from verdict_support import SIX, Bench, uid
@@ -232,3 +234,57 @@ def test_a_slower_candidate_is_no_tie(bench: Bench) -> None:
     bench.judge()
     (row,) = bench.rows(f"FROM run_choice WHERE problem_id = '{shape}'")
     assert row["solution_index"] == 1
+
+
+def library_plan(bench: Bench, look: int, **changed: float) -> list[dict[str, Any]]:
+    params: dict[str, Any] = {
+        "run_id": uid("run"), "library_id": uid("stock"), "libpath": None, "candidate_library_id": uid("tuned"),
+        "candidate_libpath": "/tuned", "protocol_id": uid("confirm"), "environment_id": uid("env"), "priority": 0.0,
+        "max_attempts": 1, "timeout_s": 9.0, "root": "/", "settings": "{}", "env": "{}", "iters": 100, "cold_iters": 20,
+        "duration_s": 0.1, "shape_budget_s": 30.0, "run_budget_s": 1e9, "chunk": 8, "look": look,
+    }  # fmt: skip
+    table = bench.scratch.query("run/plan_confirm_library", None, **params | changed)
+    return [json.loads(text) for text in table["spec"].to_pylist()]
+
+
+def test_a_library_of_new_kernels_is_confirmed_as_a_whole(bench: Bench) -> None:
+    bench.scratch.execute("UPDATE run SET kind = 'tune'")
+    clear, near = bench.shape(), bench.shape()
+    for shape in (clear, near):
+        bench.screen(shape, 100.0, 90.0)
+    (spec,) = library_plan(bench, 1)
+    assert spec["problem_ids"] == [clear, near] and spec["rounds"] == 6
+    assert [arm["libpath"] for arm in spec["arms"]] == [None, "/tuned"]
+    assert "row_arms" not in spec and "solution_index" not in spec["rows"][0]
+    for shape, ratio in ((clear, 1.1), (near, 1.028)):
+        bench.look(shape, 1, {7: [ratio * noise for noise in SIX]}, library="tuned")
+    bench.judge()
+    (spec,) = library_plan(bench, 2)
+    assert spec["problem_ids"] == [near]
+    bench.checked(clear)
+    found = bench.verdicts()
+    assert found[clear][0] == "kept" and "over 6 pairs (99 % interval" in found[clear][1]
+    assert found[near][0] == "undecided"
+    bench.scratch.execute(f"UPDATE run SET tuned_library_id = '{uid('built anew')}'")
+    bench.judge()
+    assert bench.candidates(clear) == {}, "pairs of a library that was replaced prove nothing"
+
+
+def test_a_stopped_confirmation_goes_on_where_it_was(bench: Bench) -> None:
+    """Shapes that had two looks before the run was stopped wait for the third, whatever the loop starts with."""
+    shape = bench.shape()
+    bench.screen(shape, 100.0, 98.0)
+    near = [1.028 * noise for noise in SIX]
+    bench.look(shape, 1, {1: near})
+    bench.look(shape, 2, {1: near})
+    bench.judge()
+
+    def next_look(look: int) -> int | None:
+        found: int | None = bench.scratch.query("run/next_look", None, run_id=uid("run"), look=look)["look"][
+            0
+        ].as_py()
+        return found
+
+    assert bench.plan(2) == [] and next_look(1) == 3 and next_look(2) == 3 and next_look(3) is None
+    (spec,) = bench.plan(3)
+    assert spec["rounds"] == 12

@@ -103,10 +103,17 @@ class Bench:
         for kernel, us in enumerate(times):
             self.sample(shape, f"screen {shape}", "screen", us, kernel)
 
-    def look(self, shape: str, nr: int, ratios: dict[int, list[float]], reference: float = 100.0) -> None:
+    def look(
+        self,
+        shape: str,
+        nr: int,
+        ratios: dict[int, list[float]],
+        reference: float = 100.0,
+        library: str = "stock",
+    ) -> None:
         """One confirmation job: for each candidate its pairs' ratios."""
         job = f"look {nr} {shape}"
-        self.job(job, "confirm")
+        self.job(job, "confirm", library=library)
         n = max(len(values) for values in ratios.values())
         place = {"block_id": uid(job)}
         rows = [
