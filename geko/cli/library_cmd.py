@@ -91,8 +91,8 @@ def coverage(
     form: o.Format = o.Form.table,
 ) -> None:
     """What a library has for the shapes of a workload, weighted by their time, and why it lacks the others."""
-    from geko.library_coverage import coverage as run
     from geko.errors import UsageError
+    from geko.library_coverage import coverage as run
 
     if part not in (None, "summary", "shapes"):
         raise UsageError(f"--part is summary or shapes, not {part!r}")
