@@ -75,15 +75,18 @@ def socket_paths(file: Path) -> list[Path]:
 
 
 def make_private_folder(path: Path) -> None:
-    """Make the user's private folder, or refuse one that others could write to.
+    """Make the user's private folder. One that others can only read becomes private; one that they could write to is
+    refused.
 
     Raises:
         PermissionError: if it belongs to somebody else or is open to others.
     """
     path.mkdir(mode=0o700, exist_ok=True)
     status = path.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise PermissionError(f"{path} is not a private folder of this user")
+    if status.st_mode & 0o077:
+        path.chmod(0o700)
 
 
 def _runtime_folder() -> Path:

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from dataclasses import replace
@@ -122,6 +123,22 @@ def test_working_directory_of_another_workload(searched: Searched, tmp_path: Pat
     log = small_log(searched, tmp_path)
     with pytest.raises(UsageError, match="belongs to workload"):
         run_search(searched.db, Source("log", (log,)), searched.options, verbose=0)
+
+
+def test_a_bad_working_directory_is_named_before_anything_is_measured(
+    searched: Searched, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    options = replace(searched.options, workdir=tmp_path / "file" / "out")
+    with pytest.raises(UsageError, match="can't be written to"):
+        run_search(tmp_path / "n.duckdb", searched.source, options, verbose=0)
+    assert value(tmp_path / "n.duckdb", "SELECT count(*) FROM job") == 0
+
+
+def test_scratch_folders_are_private_and_go(searched: Searched) -> None:
+    base = Path(tempfile.gettempdir()) / f"geko-{os.getuid()}"
+    assert base.stat().st_mode & 0o077 == 0
+    assert not (base / searched.result.run_id[:13]).exists()
 
 
 def test_nothing_above_the_threshold(searched: Searched, caplog: pytest.LogCaptureFixture) -> None:

@@ -221,6 +221,9 @@ def test_long_paths_get_a_private_folder(
         (path,) = place.socket_paths(deep)
         assert path.parent == tmp_path / "geko"
         assert path.parent.stat().st_mode & 0o777 == 0o700
+    (tmp_path / "geko").chmod(0o755)
+    place.make_private_folder(tmp_path / "geko")
+    assert (tmp_path / "geko").stat().st_mode & 0o777 == 0o700
     (tmp_path / "geko").chmod(0o777)
     with pytest.raises(PermissionError):
         place.make_private_folder(tmp_path / "geko")
