@@ -319,11 +319,17 @@ class Run:
         """Rounds of the reference and the tuned library, then a check of the tuned one's results."""
         options = self.options
         both = {"tuned_library_id": tuned.library_id, "tuned_libpath": tuned.libpath}
-        stages.run(
-            "compare", "compare", "plan_compare",
-            self._plan(warehouse, ground, protocols.compare(options)) | both
-            | {"duration_s": options.compare_duration, "rounds": options.effective_rounds, "chunk": _CHUNK},
-        )  # fmt: skip
+        if options.rule == "interval" and self.kind != "search":
+            from geko.runs.confirm import confirm
+
+            plan = self._plan(warehouse, ground, protocols.confirm(options, by_index=False))
+            confirm(warehouse, stages.run_id, stages, plan, options, tuned, _CHUNK, whole=True)
+        else:
+            stages.run(
+                "compare", "compare", "plan_compare",
+                self._plan(warehouse, ground, protocols.compare(options)) | both
+                | {"duration_s": options.compare_duration, "rounds": options.effective_rounds, "chunk": _CHUNK},
+            )  # fmt: skip
         if options.verify:
             plan = self._plan(warehouse, ground, protocols.verify(options)) | both
             for unused in ("library_id", "libpath", "iters", "cold_iters"):
