@@ -182,7 +182,7 @@ def analyze(
     chosen = (device,) if device is not None else None if devices is None else tuple(devices)
     options = TuneOptions(
         devices=chosen, all_devices=True, hipblaslt=Path(hipblaslt_path), up_thr=up_thr, err_thr=error_thr,
-        compare_duration=duration, rounds=rounds, verify=verify, bench_freq=bench_freq, workdir=out,
+        compare_duration=duration, rounds=rounds, rule="point", verify=verify, bench_freq=bench_freq, workdir=out,
         custom_lib_dir=None if ref_custom_lib_dir is None else Path(ref_custom_lib_dir),
     )  # fmt: skip
     weights = None if log_summary is None else _weights(Path(log_summary))
