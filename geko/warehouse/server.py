@@ -44,6 +44,8 @@ class Connection:
         self.sock = sock
         self.query: UserQuery | None = None
         self.is_runner = False
+        # As this process sees it, which may be in another container; None if it can't.
+        self.pid: int | None = None
         self.closed = False
         self._wake = wake
         self._unsent: deque[memoryview] = deque()
@@ -261,11 +263,13 @@ class Server:
             sock, _ = self._listener.accept()
         except OSError:
             return
-        if not _same_user(sock):
+        pid, uid = _peer(sock)
+        if uid not in (os.getuid(), 0):
             sock.close()
             return
         sock.setblocking(False)
         connection = Connection(sock, self._wake)
+        connection.pid = pid
         self._connections.add(connection)
         self._selector.register(sock, selectors.EVENT_READ, connection)
 
@@ -304,7 +308,7 @@ class Server:
             op = header["op"]
             if op in OPERATIONS:
                 connection.is_runner = True
-                arguments = {**header["payload"], **tables}
+                arguments = {**header["payload"], **tables, "pid": connection.pid}
                 self._write(connection, op, arguments, lambda result: ({"result": result}, None))
             elif op == "apply":
                 self._write(connection, op, _steps(header["steps"], tables), _numbered_tables)
@@ -399,10 +403,11 @@ def _numbered_tables(results: Sequence[pa.Table]) -> tuple[dict[str, Any], dict[
     return {}, {str(at): table for at, table in enumerate(results)}
 
 
-def _same_user(sock: socket.socket) -> bool:
-    """The socket's mode already keeps others out; this is the second lock."""
+def _peer(sock: socket.socket) -> tuple[int | None, int]:
+    """Process and user at the other end; the socket's mode already keeps other users out."""
     try:
         found = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     except (OSError, AttributeError):
-        return True
-    return struct.unpack("3i", found)[1] in (os.getuid(), 0)
+        return None, os.getuid()
+    pid, uid, _ = struct.unpack("3i", found)
+    return pid or None, uid

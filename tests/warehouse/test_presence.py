@@ -103,6 +103,23 @@ def test_leases_of_living_runners_and_of_other_hosts_stay(bench: Bench) -> None:
     assert bench.value("SELECT count(*) FROM job WHERE state = 'leased'") == 2
 
 
+def test_a_runner_in_another_container_is_no_dead_process(bench: Bench) -> None:
+    # Its number there says nothing here: the kernel tells which process has connected.
+    bench.enqueue(1)
+    told = {
+        "runner": "boxed",
+        "device_id": DEVICES[0],
+        "token": RUN,
+        "pid": dead_process(),
+        "host": socket.gethostname(),
+    }
+    client = bench.other if bench.wh.is_owner else bench.wh
+    assert len(client.queue_operation("claim", told)) == 1
+    bench.clock.move(5)
+    assert bench.claim() == []
+    assert bench.value("SELECT state FROM job") == "leased"
+
+
 def test_a_run_whose_process_is_gone_is_interrupted(make: Callable[..., Warehouse], tmp_path: Path) -> None:
     here = socket.gethostname()
     wh = make()
