@@ -20,6 +20,7 @@ from geko.fsio import write_text_atomic
 from geko.hipblaslt import HipblasltRoot, find_root
 from geko.library.bench_input import bench_rows
 from geko.library.build import Build, built, create
+from geko.library.check import repair as repair_in_place
 from geko.library.check import require_sound
 from geko.library.edit import renumber
 from geko.library.match_table import load_match_table
@@ -112,6 +113,26 @@ def prune_library(
         pruned.sizes = [[size, [index, 0.0]] for size, (index, *_) in pruned.sizes]
     logger.info("%s: %d of %d solutions kept", library.name, len(pruned.solutions), len(library.solutions))
     return pruned
+
+
+def prune_into(
+    hipblaslt_path: str | Path,
+    file: str | Path,
+    workdir: str | Path,
+    output_dir: str | Path,
+    *,
+    devices: str,
+    tol: float,
+    repair: bool = False,
+) -> str:
+    """:func:`prune_library` of a file, written into a folder; what was repaired and done, one line each."""
+    library = load_library(file)
+    lines = repair_in_place(library) if repair else []
+    pruned = prune_library(hipblaslt_path, library, workdir, devices=devices, tol=tol)
+    pruned.dump(output_dir)
+    return "\n".join(
+        [*lines, f"{pruned.name}: {len(library.solutions)} -> {len(pruned.solutions)} solutions"]
+    )
 
 
 def _clusters(

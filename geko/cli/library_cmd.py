@@ -168,24 +168,45 @@ def epilogues(files: _Files, out: _Out, repair: _Repair = False) -> None:
     typer.echo(epilogue_files(files, out, repair=repair))
 
 
-@app.command()
+@app.command(
+    epilog="Examples:\n\n\b\n  geko library prune logic.yaml measured.parquet --out pruned --tol 0.02\n"
+    "  geko library prune logic.yaml --out pruned --hipblaslt /path/to/hipblaslt --workdir prune -d 0-7\n\n"
+    "Without times of your own every cluster of kernels (equal macro tile and DepthU) is built and timed in --workdir; "
+    "the same command again goes on there."
+)
 def prune(
     file: _File,
+    out: _Out,
     measured: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             help="CSV or Parquet of a dense run: m, n, batch_count, k, local_index, gflops.",
             show_default=False,
         ),
-    ],
-    out: _Out,
+    ] = None,
     tol: Annotated[float, typer.Option("--tol", help="Efficiency that may be lost, as a fraction.")] = 0.02,
     repair: _Repair = False,
+    hipblaslt: Annotated[
+        Path | None,
+        typer.Option("--hipblaslt", help="hipBLASLt checkout that builds and times.", show_default=False),
+    ] = None,
+    workdir: Annotated[
+        Path | None, typer.Option("--workdir", help="Folder to build and time in.", show_default=False)
+    ] = None,
+    devices: Annotated[str, typer.Option("-d", "--devices", help="GPUs that time, as 0,1,3 or 0-7.")] = "0",
 ) -> None:
-    """Cut a library to the fewest solutions that keep its speed, by the times of a dense run."""
+    """Cut a library to the fewest solutions that keep its speed: by the times of a dense run, or by timing it now."""
+    from geko.errors import UsageError
     from geko.library.report import prune_file
 
-    typer.echo(prune_file(file, measured, out, tol, repair=repair))
+    if measured is not None:
+        typer.echo(prune_file(file, measured, out, tol, repair=repair))
+        return
+    if hipblaslt is None or workdir is None:
+        raise UsageError("give the times of a dense run, or --hipblaslt and --workdir to take them")
+    from geko.bench.prune import prune_into
+
+    typer.echo(prune_into(hipblaslt, file, workdir, out, devices=devices, tol=tol, repair=repair))
 
 
 @app.command()

@@ -6,9 +6,11 @@ import inspect
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from geko import library
 from geko.bench import prune
+from geko.cli.library_cmd import app
 from geko.errors import ToolError, UsageError
 from geko.library.model import load_library
 from geko.simulator import make_root
@@ -58,6 +60,20 @@ def test_prune(root: Path, example_library: Path, tmp_path: Path, monkeypatch: p
     again = library.operations.prune_library(root, lib, tmp_path / "all", False, tol=0.99, scale_tol=False)
     assert again.dumps() == one.dumps()
     assert len(calls) == 1, "what was timed is reused"
+
+
+def test_command(root: Path, example_library: Path, tmp_path: Path) -> None:
+    lib = load_library(example_library / "Equality" / NAME)
+    lib.sizes = lib.sizes[:2]
+    lib.trim().dump(tmp_path)
+    words = ["prune", str(tmp_path / NAME), "--out", str(tmp_path / "out"), "--tol", "0.5"]
+    refused = CliRunner().invoke(app, words)
+    assert isinstance(refused.exception, UsageError)
+    words += ["--hipblaslt", str(root), "--workdir", str(tmp_path / "work"), "-d", "1"]
+    done = CliRunner().invoke(app, words, catch_exceptions=False)
+    kept = load_library(tmp_path / "out" / NAME)
+    assert done.output.strip() == f"{NAME}: {len(lib.solutions)} -> {len(kept.solutions)} solutions"
+    assert [size for size, _ in kept.sizes] == [size for size, _ in lib.sizes]
 
 
 def test_failures_are_told(
