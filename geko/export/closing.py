@@ -48,7 +48,7 @@ def _uplift_lines(metrics: dict[str, dict[str, float]], word: str) -> list[str]:
 
 def _between(whole: dict[str, float]) -> str:
     low, high = whole.get("e2e_speedup_low"), whole.get("e2e_speedup_high")
-    return "" if low is None or high is None else f" (95 % interval {low:.4f} to {high:.4f})"
+    return "" if low is None or high is None else f", 95 % interval {low:.4f} to {high:.4f}"
 
 
 def _next_commands(ground: Ground, workdir: Path, label: str) -> list[str]:
