@@ -45,6 +45,11 @@ def test_files_are_libraries_and_a_folder_is_one_of_them(tmp_path: Path, fixed: 
     with fixed(tmp_path / "w.duckdb") as warehouse:
         report = ingest_libraries(warehouse, [root])
         rows = content(warehouse)
+        assert [finding.rule for finding in warehouse.check() if finding.n] == []
+        member = f"SELECT member_id FROM library_member WHERE path = 'GridBased/{NAME}'"
+        warehouse.sql(f"DELETE FROM library WHERE library_id IN ({member})", write=True).read_all()
+        missing = {finding.rule for finding in warehouse.check() if finding.n}
+    assert missing >= {"reference library_member.member_id", "reference logic_header.library_id"}
     (folder,) = report.folders
     assert (folder.state, folder.n_files, folder.n_new, folder.n_refused) == ("new", 4, 3, 0)
     assert {len(rows[name]) for name in ("ingest_file", "logic_header")} == {3}

@@ -22,6 +22,12 @@ WITH reference AS (
     UNION ALL SELECT 'run_job.job_id', job_id FROM run_job WHERE job_id NOT IN (SELECT job_id FROM job)
     UNION ALL SELECT 'run_problem.problem_id', problem_id FROM run_problem
     WHERE problem_id NOT IN (SELECT problem_id FROM problem)
+    UNION ALL SELECT 'library_member.member_id', member_id FROM library_member
+    WHERE member_id NOT IN (SELECT library_id FROM library)
+    UNION ALL SELECT 'logic_header.library_id', library_id FROM logic_header
+    WHERE library_id NOT IN (SELECT library_id FROM library)
+    UNION ALL SELECT 'library_entry.library_id', library_id FROM library_entry
+    WHERE library_id NOT IN (SELECT library_id FROM library)
     UNION ALL SELECT 'device.environment_id', device_id FROM device
     WHERE environment_id NOT IN (SELECT environment_id FROM environment)
 )
@@ -29,7 +35,8 @@ SELECT concat('reference ', rule.what) AS rule, count(reference.id) AS n, min(re
 FROM (VALUES ('measurement.problem_id'), ('measurement.environment_id'), ('measurement.protocol_id'),
              ('measurement.job_id'), ('measurement.file_id'), ('validation.problem_id'), ('call.problem_id'),
              ('workload_call.call_id'), ('job.protocol_id'), ('job.environment_id'), ('job has a spec'),
-             ('job_attempt.job_id'), ('run_job.job_id'), ('run_problem.problem_id'), ('device.environment_id')
+             ('job_attempt.job_id'), ('run_job.job_id'), ('run_problem.problem_id'), ('device.environment_id'),
+             ('library_member.member_id'), ('logic_header.library_id'), ('library_entry.library_id')
      ) AS rule(what)
 LEFT JOIN reference ON reference.what = rule.what
 GROUP BY rule.what ORDER BY rule.what;

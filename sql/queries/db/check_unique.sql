@@ -12,9 +12,11 @@ WITH doubled AS (
               GROUP BY ALL HAVING count(*) > 1
     UNION ALL SELECT 'workload_call', concat(file_id, ' call ', call_id) FROM workload_call GROUP BY ALL HAVING count(*) > 1
     UNION ALL SELECT 'run_job', concat(run_id, ' job ', job_id) FROM run_job GROUP BY ALL HAVING count(*) > 1
+    UNION ALL SELECT 'logic_header', library_id::VARCHAR FROM logic_header GROUP BY library_id HAVING count(*) > 1
+    UNION ALL SELECT 'library_member', concat(library_id, ' ', path) FROM library_member GROUP BY library_id, path HAVING count(*) > 1
 )
 SELECT concat('unique ', rule.what) AS rule, count(doubled.id) AS n, min(doubled.id) AS example
 FROM (VALUES ('problem'), ('solution'), ('call'), ('measurement'), ('validation'), ('output'), ('job'), ('job_spec'),
-             ('job_attempt'), ('workload_call'), ('run_job')) AS rule(what)
+             ('job_attempt'), ('workload_call'), ('run_job'), ('logic_header'), ('library_member')) AS rule(what)
 LEFT JOIN doubled ON doubled.what = rule.what
 GROUP BY rule.what ORDER BY rule.what;
