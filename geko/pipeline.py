@@ -14,7 +14,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -162,8 +162,9 @@ class Run:
             raise Interrupted(
                 "interrupted; all results so far are kept, and the same command goes on where it stopped"
             ) from None
-        except GekoError as error:
-            self._end(warehouse, run_id, "failed", {"error": str(error)})
+        except Exception as error:  # a full disk, too, ends a run
+            with suppress(GekoError):  # the warehouse may lie on that disk
+                self._end(warehouse, run_id, "failed", {"error": str(error)})
             raise
 
     def _check_workdir(self, warehouse: Warehouse, workload: LoadedWorkload) -> None:

@@ -135,6 +135,19 @@ def test_a_bad_working_directory_is_named_before_anything_is_measured(
     assert value(tmp_path / "n.duckdb", "SELECT count(*) FROM job") == 0
 
 
+def test_files_that_cannot_be_written_end_the_run_as_failed(searched: Searched, tmp_path: Path) -> None:
+    source = Source("log", (small_log(searched, tmp_path, 1),))
+    options = replace(searched.options, workdir=tmp_path / "out", keep_thr=100.0, verify=False, rule="point")
+    (tmp_path / "out" / "summary.csv" / "in the way").mkdir(parents=True)
+    with pytest.raises(OSError, match=r"summary\.csv"):
+        run_search(tmp_path / "f.duckdb", source, options, verbose=0)
+    assert value(tmp_path / "f.duckdb", "SELECT state FROM run") == "failed"
+    (tmp_path / "out" / "summary.csv" / "in the way").rmdir()
+    (tmp_path / "out" / "summary.csv").rmdir()
+    assert run_search(tmp_path / "f.duckdb", source, options, verbose=0).n_scheduled == 0
+    assert value(tmp_path / "f.duckdb", "SELECT state FROM run") == "finished"
+
+
 def test_scratch_folders_are_private_and_go(searched: Searched) -> None:
     base = Path(tempfile.gettempdir()) / f"geko-{os.getuid()}"
     assert base.stat().st_mode & 0o077 == 0
