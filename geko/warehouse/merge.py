@@ -26,6 +26,8 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "protocol": ("protocol_id",),
     "solution": ("solution_id",),
     "library": ("library_id",),
+    "logic_header": ("library_id",),
+    "library_member": ("library_id", "path"),
     "ingest_file": ("file_id",),
     "ingest_reject": ("file_id", "line"),
     "call": ("call_id",),
