@@ -37,9 +37,12 @@ def atomic_writer(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
         os.umask(umask)
         Path(name).chmod(0o666 & ~umask)
         Path(name).replace(target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             Path(name).unlink()
+        if isinstance(error, OSError) and error.filename is None:
+            # A full disk doesn't say where.
+            raise OSError(error.errno, error.strerror, str(target)) from error
         raise
 
 

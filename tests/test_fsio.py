@@ -1,0 +1,31 @@
+"""Atomic writes: the old content or the new, and an error that names the file."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from geko.fsio import atomic_writer, write_text_atomic
+
+
+def test_a_disk_that_takes_no_more_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    write_text_atomic(path, "old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(OSError, match=r"a\.csv"):
+            write_text_atomic(path, "x" * 100_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_block_that_fails_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "b.txt"
+    with pytest.raises(KeyError), atomic_writer(path) as handle:
+        handle.write("half")
+        raise KeyError
+    assert list(path.parent.iterdir()) == []
