@@ -25,7 +25,12 @@ def test_a_disk_that_takes_no_more_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_a_block_that_fails_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "b.txt"
-    with pytest.raises(KeyError), atomic_writer(path) as handle:
-        handle.write("half")
-        raise KeyError
+
+    def write() -> None:
+        with atomic_writer(path) as handle:
+            handle.write("half")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        write()
     assert list(path.parent.iterdir()) == []
