@@ -85,11 +85,11 @@ class QueueOwner:
         self._devices = None
         self._dealer.forget()
         self._leased.clear()
-        self._presence.forget()
 
     def undone(self) -> None:
         """The transaction was undone."""
         self.forget()
+        self._presence.forget()
         self._changed.clear()
         self._n_finished = 0
         self._fed.forget()
