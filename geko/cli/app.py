@@ -169,6 +169,7 @@ EPILOGS = {
     "verify-applied": _examples("geko verify-applied log_of_the_application.yaml --run 1f3a --format json"),
     "export library-logic": _examples("geko export library-logic --out final_libs"),
     "export csv": _examples("geko export csv --out tables --run 1f3a"),
+    "export configs": _examples("geko export configs --out configs --run 1f3a"),
     "export parquet": _examples("geko export parquet --out tables"),
     "export workdir": _examples("geko export workdir --out again"),
     "export override": _examples(
