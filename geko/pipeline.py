@@ -467,6 +467,15 @@ class Run:
         )
 
 
+def __getattr__(name: str) -> Any:
+    """``run_configure``, ``run_optimize`` and ``run_tune`` stand in a module of their own."""
+    if name in ("run_configure", "run_optimize", "run_tune"):
+        from geko import tuning_pipeline
+
+        return getattr(tuning_pipeline, name)
+    raise AttributeError(f"module 'geko.pipeline' has no attribute {name!r}")
+
+
 def new_workdir(parent: Path | None = None, now: datetime | None = None) -> Path:
     """Name of a new working directory: ``geko_<YYYYmmdd_HHMMSS_ffffff>``, with a number if that is taken."""
     base = (parent or Path.cwd()) / (now or datetime.now()).strftime("geko_%Y%m%d_%H%M%S_%f")

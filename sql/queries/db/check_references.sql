@@ -30,13 +30,19 @@ WITH reference AS (
     WHERE library_id NOT IN (SELECT library_id FROM library)
     UNION ALL SELECT 'device.environment_id', device_id FROM device
     WHERE environment_id NOT IN (SELECT environment_id FROM environment)
+    UNION ALL SELECT 'tuning_job.config_id', job_id FROM tuning_job WHERE config_id NOT IN (SELECT config_id FROM tuning_config)
+    UNION ALL SELECT 'tuning_config_problem.problem_id', config_id FROM tuning_config_problem
+    WHERE problem_id NOT IN (SELECT problem_id FROM problem)
+    UNION ALL SELECT 'run_config.config_id', config_id FROM run_config
+    WHERE state <> 'refused' AND config_id NOT IN (SELECT config_id FROM tuning_config)
 )
 SELECT concat('reference ', rule.what) AS rule, count(reference.id) AS n, min(reference.id)::VARCHAR AS example
 FROM (VALUES ('measurement.problem_id'), ('measurement.environment_id'), ('measurement.protocol_id'),
              ('measurement.job_id'), ('measurement.file_id'), ('validation.problem_id'), ('call.problem_id'),
              ('workload_call.call_id'), ('job.protocol_id'), ('job.environment_id'), ('job has a spec'),
              ('job_attempt.job_id'), ('run_job.job_id'), ('run_problem.problem_id'), ('device.environment_id'),
-             ('library_member.member_id'), ('logic_header.library_id'), ('library_entry.library_id')
+             ('library_member.member_id'), ('logic_header.library_id'), ('library_entry.library_id'),
+             ('tuning_job.config_id'), ('tuning_config_problem.problem_id'), ('run_config.config_id')
      ) AS rule(what)
 LEFT JOIN reference ON reference.what = rule.what
 GROUP BY rule.what ORDER BY rule.what;
