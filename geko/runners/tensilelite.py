@@ -23,7 +23,7 @@ from geko.log import logger
 from geko.runners.base import RunContext, answer
 from geko.runners.gpu_lock import GpuLock, physical_ordinal
 from geko.runners.hipblaslt_bench import usable_root
-from geko.runners.process import ProcessResult, cap_output, last_line, run_process
+from geko.runners.process import ProcessResult, cap_output, last_line, memory_fault_line, run_process
 from geko.runners.tensilelite_client import build_tensilelite_client, default_build_dir
 from geko.runners.tensilelite_progress import Follower
 from geko.runners.tensilelite_reading import TuneReading, read_outputs, with_failure
@@ -42,6 +42,8 @@ _FINISH_S = 1800.0
 _NOTHING = re.compile(
     r"resulted in 0 valid solutions|results? 0 valid soul?u?tion|no individual passes|smaller than the population"
 )
+_CLIENT_END = re.compile(r"Benchmark Process exited with code (\d+)")
+_EARLY = frozenset({"crash", "hang", "memory_fault", "timeout"})
 _BAD = frozenset({"crash", "hang", "memory_fault", "timeout", "lost", "parse_error"})
 # Outcomes that a row tells, too: something was tried, and ended so.
 _FAILED = _BAD | {"no_solution"}
@@ -123,7 +125,7 @@ class _Job:
             if not self.folder.logic:
                 client = self._client(follower)
                 result = self._run(client, follower, lock)
-                if result.outcome not in ("ok", "released") and not self.folder.logic:
+                if result.outcome != "released" and not self.folder.logic:
                     result = self._recover(result, client, follower, lock, begin)
             if result is not None and result.outcome == "released":
                 return answer(self.claim, self.context, "released", result.message)
@@ -143,7 +145,7 @@ class _Job:
         finished = self.folder.has_results
         if not finished:
             again = self.claim.attempt >= min(2, self.spec.max_attempts)
-            early = result.outcome in ("crash", "hang", "memory_fault", "timeout")
+            early = self._how(result, _text_from(self.folder.log, begin))[0] in _EARLY
             if not (again and early and self.spec.backend != "ductile"):
                 return result
             self.salvaged = salvage(self.folder, _text_from(self.folder.log, begin))
@@ -202,6 +204,11 @@ class _Job:
         settings = {"Device": self.context.ordinal, "ExitOnFails": 0}
         if self.context.cpu_threads:
             settings["CpuThreads"] = self.context.cpu_threads
+        if self.folder.has_results or self.salvaged:
+            settings["ForceRedoBenchmarkProblems"] = 0
+        if self.salvaged:
+            # Efficiencies want the clock, which the log doesn't hold: rates do as well.
+            settings["UseEffLike"] = 0
         return [
             self.program, self.folder.config, self.folder.path, "--prebuilt-client", client,
             "--client-lock", self._gpu_lock(), "--global-parameters",
@@ -219,7 +226,7 @@ class _Job:
         if reading.solutions is not None and reading.names is not None:
             self.context.solutions.add(reading.solutions, reading.names)
         outcome, message = self._verdict(result, reading, text)
-        failure = result.outcome if result is not None and self.salvaged else outcome
+        failure = self._how(result, text)[0] if self.salvaged else outcome
         if failure in _FAILED:
             reading = with_failure(reading, failure, message, self.spec)
         self.folder.reported()
@@ -235,6 +242,17 @@ class _Job:
             files=files,
         )  # fmt: skip
 
+    def _how(self, result: ProcessResult | None, text: str) -> tuple[str, str | None]:
+        """How a run ended, its client's end included: Tensile itself goes on when the client has died."""
+        if result is None:
+            return "ok", None
+        code = next((int(found) for found in reversed(_CLIENT_END.findall(text))), 0)
+        if code > 128 and result.outcome in ("ok", "crash"):
+            fault = memory_fault_line(text)
+            message = f"the client ended with code {code}" + (f": {fault}" if fault else "")
+            return ("memory_fault" if fault else "crash"), message
+        return result.outcome, result.message
+
     def _verdict(
         self, result: ProcessResult | None, reading: TuneReading, text: str
     ) -> tuple[str, str | None]:
@@ -242,24 +260,22 @@ class _Job:
         failed = reading.counts.get("verify_failed", 0)
         if failed:
             notes.insert(0, f"{failed} of {sum(reading.counts.values())} results failed their check")
+        outcome, message = self._how(result, text)
         if self.folder.logic:
-            if result is not None and self.salvaged:
-                notes.insert(
-                    0, f"ended early ({result.message}): the best of the kernels that were timed before"
-                )
-            elif result is not None and result.outcome != "ok":
-                notes.insert(0, f"Tensile ended badly ({result.message}), but its results are complete")
+            if self.salvaged:
+                notes.insert(0, f"ended early ({message}): the best of the kernels that were timed before")
+            elif outcome != "ok":
+                notes.insert(0, f"Tensile ended badly ({message}), but its results are complete")
             return "ok", "; ".join(notes) or None
-        if result is None or result.outcome == "ok":
+        if outcome == "ok":
             why = "Tensile ended well, but left no library logic"
             return "parse_error", "; ".join([f"{why}: {last_line(text)}", *notes])
-        outcome = result.outcome
         if outcome == "crash" and _NOTHING.search(text[-20000:]):
             outcome = "no_solution"
         elif outcome == "crash" and failed and not reading.n_timed and self.folder.has_results:
             outcome = "verify_failed"
         kept = f"{reading.n_timed} timed kernels are kept" if reading.n_timed else "no kernel was timed"
-        return outcome, "; ".join([result.message or outcome, kept, *notes])
+        return outcome, "; ".join([message or outcome, kept, *notes])
 
     def _files(self) -> pa.Table | None:
         """Library logic and the table of generations: ``path`` relative to the build folder, and ``content``."""

@@ -35,7 +35,8 @@ def salvage(folder: BuildFolder, text: str) -> int:
         Sizes that have a winner; 0 where nothing could be done.
     """
     group = _group(folder.path)
-    if group is None:
+    # Without a column of winners in its tables, Tensile looks for another file, with all rates.
+    if group is None or not folder.spec.setting("CSVExportWinner", 1):
         return 0
     rows = winners(text, checked=folder.spec.setting("NumElementsToValidate", 0) != 0)
     wanted = pl.DataFrame(list(folder.spec.sizes), schema=dict.fromkeys(_SIZE, pl.Int64), orient="row")

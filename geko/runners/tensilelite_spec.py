@@ -104,9 +104,19 @@ class TuneSpec:
         return spec
 
     def setting(self, name: str, default: int) -> int:
-        """A whole number of ``GlobalParameters``; the default where it isn't set."""
-        match = re.search(rf"^[^#\n]*?\b{name}:\s*(-?\d+)", self.yaml, re.MULTILINE)
-        return int(match[1]) if match else default
+        """A whole number or a switch of ``GlobalParameters``; the default where it isn't set."""
+        match = re.search(
+            rf"^[^#\n]*?\b{name}:\s*(-?\d+|true|false)", self.yaml, re.MULTILINE | re.IGNORECASE
+        )
+        if match is None:
+            return default
+        text = match[1].lower()
+        return int(text == "true") if text in ("true", "false") else int(text)
+
+
+def _n_lines(path: Path) -> int:
+    with path.open("rb") as handle:
+        return sum(1 for line in handle if line.strip())
 
 
 def _path(value: Any) -> Path | None:
@@ -152,8 +162,12 @@ class BuildFolder:
 
     @property
     def logic(self) -> list[Path]:
-        """Library logic that was written."""
-        return sorted((self.path / LOGIC).glob("*.y*ml"))
+        """Library logic that was written; files without a solution, which an empty result table leads to, don't count."""
+        return [
+            path
+            for path in sorted((self.path / LOGIC).glob("*.y*ml"))
+            if b"SolutionIndex" in path.read_bytes()
+        ]
 
     @property
     def tables(self) -> list[Path]:
@@ -163,8 +177,12 @@ class BuildFolder:
 
     @property
     def has_results(self) -> bool:
-        """The benchmark has ended: another call goes on with the library logic."""
-        return any((self.path / DATA).glob("*.csv"))
+        """The benchmark has ended: another call goes on with the library logic.
+
+        Tensile copies the client's table whatever became of the client, so that it may be empty or cut.
+        """
+        needed = len(self.spec.sizes)
+        return any(_n_lines(path) > needed for path in (self.path / DATA).glob("*.csv"))
 
     @property
     def has_checkpoint(self) -> bool:

@@ -164,7 +164,8 @@ class _Run:
         data = self.out / _DATA / f"{group}_CSVWinner.csv"
         made = _Made(workshop, [], [], client)
         _say(f"\n{_RULE}\n# Converting Config to BenchmarkProcess Object\n{_RULE}\n# NumBenchmarkSteps: 1")
-        if data.is_file():
+        # As in the real program, a finished benchmark is done again unless told otherwise.
+        if data.is_file() and not int(self.settings.get("ForceRedoBenchmarkProblems", 1)):
             _say(f"# {group} already benchmarked; skipping.")
             made.kernels = self._known_kernels(problem, made, data)
         else:
