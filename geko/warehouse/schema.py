@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import graphlib
 import hashlib
 import re
@@ -95,8 +96,14 @@ def _in_transaction(con: Connection, file: SqlFile, now: datetime) -> None:
         )
         con.execute("COMMIT")
     except duckdb.Error as exc:
-        con.execute("ROLLBACK")
+        _roll_back(con)
         raise MigrationError(f"migration {file.name} failed and was undone: {exc}") from exc
+
+
+def _roll_back(con: Connection) -> None:
+    """End a failed transaction; a commit that failed (a full disk) has ended it already."""
+    with contextlib.suppress(duckdb.Error):
+        con.execute("ROLLBACK")
 
 
 def objects_hash() -> str:
@@ -124,8 +131,11 @@ def _refresh_objects(con: Connection) -> None:
                 {"kind": kind, "name": name, "sha256": sha256},
             )
         con.execute("COMMIT")
-    except (duckdb.Error, MigrationError):
-        con.execute("ROLLBACK")
+    except duckdb.Error as exc:
+        _roll_back(con)
+        raise MigrationError(f"the views could not be made, and nothing was changed: {exc}") from exc
+    except MigrationError:
+        _roll_back(con)
         raise
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import resource
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from warehouse_support import FakeClock
 
 from geko.domain.problem import Problem
-from geko.errors import MigrationError, WarehouseError
+from geko.errors import GekoError, MigrationError, WarehouseError
 from geko.warehouse import Scratch, Warehouse, resources, schema
 
 DATA = Path(__file__).parent / "data"
@@ -206,3 +207,17 @@ def test_processes_of_geko_load_no_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["3"]
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    """No room for the first views: an error that says so, and the next try on a disk with room works."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(GekoError) as caught:
+            Warehouse.open(tmp_path / "full.duckdb").close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "internal" not in str(caught.value).lower() and "rollback" not in str(caught.value)
+    with Warehouse.open(tmp_path / "full.duckdb") as wh:
+        assert [finding for finding in wh.check() if finding.n] == []
