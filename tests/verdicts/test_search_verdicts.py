@@ -133,51 +133,39 @@ def test_point_rule_shares_what_was_measured(searched: Searched, tmp_path: Path)
     assert rows == [{"rule": "point", "n_pairs": 6}]
 
 
-def test_a_candidate_that_crashes_is_left_out(
+def test_faults_and_limits(
     searched: Searched, repo_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    best = searched.rows(
-        "SELECT solution FROM run_shown_candidate JOIN solution_label USING (solution_id) WHERE state = 'kept'"
+    """One run: a candidate that crashes, one wrong matrix in a batch of 32, and a limit of workspace."""
+    (best,) = searched.rows(
+        "SELECT solution FROM run_shown_candidate JOIN solution_label USING (solution_id) WHERE state = 'kept' LIMIT 1"
     )
-    monkeypatch.setenv("GEKO_SIM_FAULTS", f"crash:kernel={best[0]['solution']},algo_method=2")
-    options = replace(searched.options, workdir=tmp_path / "out")
-    source = log_of(repo_root, tmp_path, SIZES[0])
-    result = run_search(tmp_path / "c.duckdb", source, options, verbose=0)
-    assert result.table["verdict"].to_pylist() == ["kept"], "the second best is proved all the same"
-    rows = rows_of(
-        tmp_path / "c.duckdb",
-        "SELECT outcome, count(*) AS n FROM measurement WHERE arm = 'candidate' GROUP BY outcome",
+    monkeypatch.setenv(
+        "GEKO_SIM_FAULTS",
+        # Divided by the number of matrices, an error of 0.05 would pass.
+        f"crash:kernel={best['solution']},algo_method=2,M=3584; wrong:M=128,norm_check=1,value=0.05",
     )
-    assert {row["outcome"] for row in rows} == {"ok", "crash"}
-    tried = rows_of(tmp_path / "c.duckdb", "SELECT DISTINCT n_candidates FROM confirmation")
-    assert tried == [{"n_candidates": 4}], "it counts as tried"
-
-
-def test_wrong_result_of_one_matrix_in_a_batch(
-    repo_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A norm error of 0.05 over 32 matrices: divided by their number it would pass."""
-    source = log_of(repo_root, tmp_path, "M: 128, N: 128, K: 4096")
-    monkeypatch.setenv("GEKO_SIM_FAULTS", "wrong:M=128,norm_check=1,value=0.05")
-    options = RunOptions(simulate=SimulateOptions(), workdir=tmp_path / "out")
-    result = run_search(tmp_path / "w.duckdb", source, options, verbose=0)
-    assert result.table["verdict"].to_pylist() == ["wrong_result"]
-    assert "0.05" in result.table["reason"][0].as_py()
-
-
-def test_workspace(repo_root: Path, tmp_path: Path) -> None:
-    """Without workspace only solutions that need none are offered; all times are of that limit."""
-    source = log_of(repo_root, tmp_path, "M: 4096, N: 16, K: 14336")
-    options = RunOptions(simulate=SimulateOptions(), workdir=tmp_path / "out", max_workspace=0)
-    run_search(tmp_path / "s.duckdb", source, options, verbose=0)
-    specs = rows_of(
-        tmp_path / "s.duckdb",
-        "SELECT kind, json_extract_string(spec, '$.rows[0].workspace') AS workspace FROM job JOIN job_spec USING (job_id)",
+    options = replace(searched.options, workdir=tmp_path / "out", max_workspace=64 << 20)
+    source = log_of(repo_root, tmp_path, SIZES[0], "M: 128, N: 128, K: 4096")
+    db = tmp_path / "c.duckdb"
+    result = run_search(db, source, options, verbose=0)
+    found = {row["gemm"]: row for row in result.table.to_pylist()}
+    assert found["BBS_TN 3584×1024×18944"]["verdict"] == "kept", "the second best is proved all the same"
+    assert found["BBS_NN 128×128×4096 b32"]["verdict"] == "wrong_result"
+    assert "0.05" in found["BBS_NN 128×128×4096 b32"]["reason"]
+    outcomes = rows_of(
+        db,
+        "SELECT outcome, count(*) AS n FROM measurement WHERE arm = 'candidate' GROUP BY outcome ORDER BY outcome",
     )
-    assert {spec["workspace"] for spec in specs} == {"0"}
-    rows = rows_of(tmp_path / "s.duckdb", "SELECT count(*) AS n FROM run_candidate")
-    all_of = rows_of(tmp_path / "s.duckdb", "SELECT class FROM selection")
-    assert rows[0]["n"] > 0 and len(all_of) == 1
+    assert [row["outcome"] for row in outcomes] == ["crash", "ok"] and outcomes[0]["n"] == 1
+    tried = rows_of(db, "SELECT c.n_candidates, count(*) AS n FROM confirmation AS c JOIN problem AS p USING (problem_id) "
+                        "WHERE p.m = 3584 GROUP BY ALL")  # fmt: skip
+    assert tried == [{"n_candidates": 4, "n": 3}], "it counts as tried"
+    limits = rows_of(
+        db,
+        "SELECT DISTINCT json_extract_string(spec, '$.rows[0].workspace') AS bytes FROM job JOIN job_spec USING (job_id)",
+    )
+    assert limits == [{"bytes": str(64 << 20)}]
 
 
 def test_plan_before_and_after(searched: Searched, repo_root: Path, tmp_path: Path) -> None:
