@@ -42,6 +42,10 @@ class Coverage:
     rows: pa.Table
     summary: pa.Table
 
+    def shown(self) -> pa.Table:
+        """The rows without ids, for people."""
+        return self.rows.drop_columns(["problem_id", "solution_id", "efficiency"])
+
     def title(self) -> str:
         """What was joined to what, for which GPU, and where the times are from, in one line."""
         target = self.arch or "any arch"

@@ -105,7 +105,7 @@ def coverage(
     if part is None and form is o.Form.table:
         typer.echo("")
     if part != "summary":
-        render(found.rows, form)
+        render(found.shown() if form is o.Form.table else found.rows, form)
 
 
 @app.command()

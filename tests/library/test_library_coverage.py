@@ -75,6 +75,8 @@ def test_reasons_of_a_logic_folder(tmp_path: Path, warehouse: Warehouse) -> None
     logic(root, "Plain", [[4096, 128, 1, 1024], [4096, 256, 1, 1024, 9999, 9999, 9999, 9999]])
     logic(root, "Cu80", [[80, 80, 1, 80]], arch={"Architecture": "gfx942", "CUCount": 80}, types=BIASED)
     logic(root, "Other", [[950, 950, 1, 950]], arch="gfx950", types=PROBLEM_TYPE | {"TransposeA": False})
+    fnuz = PROBLEM_TYPE | {"DataType": 11, "DataTypeA": 11, "DataTypeB": 11}
+    logic(root, "Fnuz", [[1, 1, 1, 1]], types=fnuz)
     logic(root, "Grid", [[1, 1, 1, 1]], kind="GridBased", types=PROBLEM_TYPE | {"TransposeB": True})
     rows: list[tuple[dict[str, Any], tuple[str, str | None]]] = [
         ({}, ("hit", None)),
@@ -85,6 +87,7 @@ def test_reasons_of_a_logic_folder(tmp_path: Path, warehouse: Warehouse) -> None
         ({"M": 80, "N": 80, "K": 80, **BIAS}, ("miss", "cu")),  # the file for 80 CUs has bias and size
         ({"N": 132, "gradient": True}, ("miss", "epilogue")),
         ({"N": 133, "a_type": "f16_r"}, ("miss", "type")),
+        ({"N": 135, "a_type": "f8_r", "b_type": "f8_r"}, ("miss", "type")),
         ({"M": 950, "N": 950, "K": 950, "transA": "N"}, ("miss", "arch")),
         ({"N": 134, "transB": "T"}, ("fallback", "size")),
     ]
@@ -99,6 +102,7 @@ def test_reasons_of_a_logic_folder(tmp_path: Path, warehouse: Warehouse) -> None
     assert details[950] == "made for gfx950, not gfx942"
     assert details[132] == "not with gradient"
     assert details[133] == "nothing for HBBS_TN"
+    assert details[135] == "nothing for F8BS_TN, only with fnuz fp8"
     assert details[134] == "by GridBased file Grid/Grid.yaml"
     hit = next(row for row in found.rows.to_pylist() if row["n"] == 128)
     assert (hit["file"], hit["solution_index"], hit["efficiency"]) == ("Plain/Plain.yaml", 0, 5.0)
