@@ -28,6 +28,4 @@ def test_every_option_and_marker_is_described(pytestconfig: pytest.Config) -> No
 
 
 def _sources() -> str:
-    return (
-        "\n".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
-    )
+    return "\n".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
