@@ -105,7 +105,7 @@ def coverage(
 
 
 def _one_library(warehouse: Warehouse, text: str) -> dict[str, Any]:
-    path = str(Path(text).resolve())
+    path = str(Path(text).absolute())
     found = warehouse.query("library/find", text=text, path=path).to_pylist() if text else []
     if not found:
         raise UsageError(

@@ -323,7 +323,7 @@ def _put_folder(
         "library_id": library_id,
         "name": root.resolve().name,
         "digest": digest,
-        "path": str(root),
+        "path": str(root.absolute()),
         "detail": canonical_json(detail),
         "now": warehouse.now(),
     }

@@ -188,7 +188,7 @@ def test_aiter_table_rounds_rows_up_and_has_several_gpus(tmp_path: Path, warehou
     assert answers(coverage(warehouse, "w", "tuned.csv", cu_count=80))[4096, 33, 1024] == ("hit", None)
 
 
-def test_names_are_told_apart(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_names_are_told_apart(tmp_path: Path, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     logic(tmp_path / "a", "Equality", [[1, 1, 1, 1]])
     logic(tmp_path / "b", "Equality", [[2, 2, 1, 2]])
     ingest(warehouse, [log(tmp_path / "w.yaml", {})], workload="w")
@@ -196,6 +196,8 @@ def test_names_are_told_apart(tmp_path: Path, warehouse: Warehouse) -> None:
     with pytest.raises(UsageError, match="several libraries"):
         coverage(warehouse, "w", "Equality")
     assert coverage(warehouse, "w", str(tmp_path / "a" / "Equality")).library == "Equality"
+    monkeypatch.chdir(tmp_path)
+    assert coverage(warehouse, "w", "b/Equality").library == "Equality"
     (tmp_path / "MatchTable.yaml").write_text("---\n0: [/x/a.yaml, 0]\n...\n")
     ingest(warehouse, [tmp_path / "MatchTable.yaml"])
     with pytest.raises(UsageError, match="index table of a built library"):
