@@ -27,7 +27,7 @@ from geko.simulator.config import Config
 from geko.simulator.create_cli import TENSILE_VERSION
 from geko.simulator.ductile import CHECKPOINT, Options, Search
 from geko.simulator.kernels import Kernel, Workshop, gemm_kind, load_template
-from geko.simulator.tensile_client import Client, Timed, write_table
+from geko.simulator.tensile_client import Client, ClientDiedError, write_table
 from geko.simulator.tuning_config import Problem, TuningConfig, read_config
 
 VERSION = ".".join(map(str, TENSILE_VERSION))
@@ -54,6 +54,11 @@ def main(argv: Sequence[str], root: Path) -> int:
         return _Run(options, Config.load(root)).execute()
     except _Failed as failed:
         return failed.status
+    except ClientDiedError as died:
+        # Ductile has nothing to go on with; its checkpoint stays.
+        sys.stdout.flush()
+        sys.stderr.write(f"{_client_warning(died.code)}\nTensile::FATAL: Ductile: {died}\n")
+        return died.code
     except GekoError as error:
         sys.stdout.flush()
         sys.stderr.write(f"Tensile::FATAL: {error}\n")
@@ -170,22 +175,21 @@ class _Run:
             made.kernels = self._known_kernels(problem, made, data)
         else:
             table = self.out / _PROBLEMS / group / "Data" / "00_Final.csv"
-            timed = self._timed(tuning, problem, made, group)
+            status = self._timed(tuning, problem, made, group, table)
             if self.options.build_only:
                 return made
-            write_table(table, timed, made.kernels, client.arguments)
-            self._end_of_step(group, timed)
+            self._end_of_step(group, status)
             data.parent.mkdir(parents=True, exist_ok=True)
             self._write_genes(table, made.kernels)
             shutil.copyfile(_genes(table), _genes(data))
             shutil.copyfile(table, data)
-            fails = bool(timed.n_failed) and int(self.settings.get("ExitOnFails", 1))
-            if fails:
-                raise _Failed(timed.status)
+            if status and int(self.settings.get("ExitOnFails", 1)):
+                raise _Failed(status)
         made.winners = _winners(data)
         return made
 
-    def _timed(self, tuning: TuningConfig, problem: Problem, made: _Made, group: str) -> Timed:
+    def _timed(self, tuning: TuningConfig, problem: Problem, made: _Made, group: str, table: Path) -> int:
+        """Build and time the kernels of a problem type, write their table; the status of the client."""
         elapsed = time.monotonic() - self.start
         _say(
             f"\n{_RULE}\n# Benchmark Step: {group} - 00_Final {elapsed:.3f}s\n# Num Sizes: {len(problem.sizes)}\n"
@@ -200,15 +204,25 @@ class _Run:
                 self.out / CHECKPOINT, self.out / f"{self.name}-optimization.log", self._build_generation,
             )  # fmt: skip
             made.kernels, timed = search.run()
-            return timed
+            write_table(table, timed, made.kernels, made.client.arguments)
+            return timed.status
         made.kernels = self._grid(problem, made.workshop)
         self._build(made.kernels)
         if self.options.build_only:
-            return Timed([], [], [])
+            return 0
         # The real program, too, writes its solutions before the client runs.
-        self._write_genes(self.out / _PROBLEMS / group / "Data" / "00_Final.csv", made.kernels)
+        self._write_genes(table, made.kernels)
         checked = int(self.settings.get("NumElementsToValidate") or 0)
-        return made.client.run(made.kernels, problem.sizes, problem.bias_types, draw="grid", checked=checked)
+        try:
+            timed = made.client.run(
+                made.kernels, problem.sizes, problem.bias_types, draw="grid", checked=checked
+            )
+        except ClientDiedError as died:
+            # The client opens its table first and fills it last.
+            write_text_atomic(table, "")
+            return died.code
+        write_table(table, timed, made.kernels, made.client.arguments)
+        return timed.status
 
     def _grid(self, problem: Problem, workshop: Workshop) -> list[Kernel]:
         """All kernels that build, or a sample of them where there are too many."""
@@ -264,11 +278,10 @@ class _Run:
         choices = [(tuple(item), problem.parameters(item)) for item in genes]
         return [kernel for kernel in made.workshop.build(choices) if kernel is not None]
 
-    def _end_of_step(self, group: str, timed: Timed) -> None:
+    def _end_of_step(self, group: str, status: int) -> None:
         elapsed = time.monotonic() - self.start
-        status = timed.status
         if status:
-            _say(f"Tensile::WARNING: BenchmarkProblems: Benchmark Process exited with code {status}")
+            _say(_client_warning(status))
         _say(f"{_RULE}\n# {group}\n# 00_Final: End - {elapsed:.3f}s\n{_RULE}\n")
         verdict = "(ERROR)" if status else "(PASS)"
         _say(f"clientExit={status} {verdict} for ['{self.options.config_file.absolute()}']")
@@ -308,6 +321,10 @@ class _Run:
         _say(f"{_RULE}\n# Finish Analysing data to {self.out} in {elapsed:.3f}s\n{_RULE}\n")
 
 
+def _client_warning(code: int) -> str:
+    return f"Tensile::WARNING: BenchmarkProblems: Benchmark Process exited with code {code}"
+
+
 def _genes(table: Path) -> Path:
     """What stands beside a table instead of the real program's solutions: the choices of its kernels."""
     return table.with_suffix(".genes.json")
@@ -315,7 +332,7 @@ def _genes(table: Path) -> Path:
 
 def _winners(data: Path) -> list[tuple[tuple[int, int, int, int], int, float]]:
     """Size, kernel and GFLOP/s of each size of a table: the best over its rows."""
-    lines = data.read_text(encoding="utf-8").splitlines()
+    lines = data.read_text(encoding="utf-8").splitlines() or [""]
     names = [name.strip() for name in lines[0].split(",")]
     best: dict[tuple[int, int, int, int], tuple[int, float]] = {}
     for line in lines[1:]:

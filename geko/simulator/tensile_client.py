@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,6 +67,18 @@ class Timed:
         return min(found)[1] if found else None
 
 
+class ClientDiedError(Exception):
+    """The client ended without results.
+
+    Attributes:
+        code: as a shell gives it: 128 and the number of a signal, or its exit status.
+    """
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        super().__init__(f"the client ended with code {code}")
+
+
 @dataclass(slots=True)
 class Client:
     """Times kernels of one problem type.
@@ -101,7 +114,7 @@ class Client:
         checked: int,
         generation: int | None = None,
     ) -> Timed:
-        """Time all kernels on all sizes, print a line for each.
+        """Time all kernels on all sizes, print a line for each, in a process of its own as the real client is.
 
         Args:
             kernels: in order of their index.
@@ -110,24 +123,37 @@ class Client:
             draw: noise of this call; equal calls with an equal draw print equal times.
             checked: elements that are compared with the CPU; 0 for no check.
             generation: of the genetic algorithm, for faults.
+
+        Raises:
+            ClientDiedError: the process ended without results.
         """
         problems = [(size, bias) for size in sizes for bias in (bias_types or (self.kind.dest,))]
-        timed = Timed([], [], problems)
         with self._gpu():
-            self._fault({"phase": "client", "generation": generation})
-            _emit("Log level: Debug\n" + ",".join(COLUMNS) + "\n")
-            for number, (size, bias) in enumerate(problems):
-                row = _Row(self, number, len(problems) - 1, size, bias, draw, checked, generation)
-                row.run(kernels)
-                timed.gflops.append(row.gflops)
-                timed.us.append(row.us)
-                timed.n_failed += row.n_failed
-            skipped = sum(value == _SKIPPED for rates in timed.gflops for value in rates)
-            rule = "#" * 26
-            if self.skip_ratio:
-                _emit(
-                    f"{rule} {skipped} solutions were skipped in total. (Skip Ratio: {real(self.skip_ratio)}){rule}\n"
-                )
+            return _in_child(lambda: self._work(kernels, problems, draw, checked, generation))
+
+    def _work(
+        self,
+        kernels: Sequence[Kernel],
+        problems: list[tuple[Size, str]],
+        draw: str,
+        checked: int,
+        generation: int | None,
+    ) -> Timed:
+        """What the client's process does."""
+        timed = Timed([], [], problems)
+        self._fault({"phase": "client", "generation": generation})
+        _emit("Log level: Debug\n" + ",".join(COLUMNS) + "\n")
+        for number, (size, bias) in enumerate(problems):
+            row = _Row(self, number, len(problems) - 1, size, bias, draw, checked, generation)
+            row.run(kernels)
+            timed.gflops.append(row.gflops)
+            timed.us.append(row.us)
+            timed.n_failed += row.n_failed
+        skipped = sum(value == _SKIPPED for rates in timed.gflops for value in rates)
+        rule = "#" * 26
+        if self.skip_ratio:
+            ratio = real(self.skip_ratio)
+            _emit(f"{rule} {skipped} solutions were skipped in total. (Skip Ratio: {ratio}){rule}\n")
         return timed
 
     @property
@@ -291,6 +317,35 @@ class _Row:
             ]  # fmt: skip
         cells.append(datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f"))
         _emit(",".join(cells) + "\n")
+
+
+def _in_child(work: Callable[[], Timed]) -> Timed:
+    """Results of work that a child process does; whatever ends it leaves this one alive."""
+    sys.stdout.flush()
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        code = 1
+        try:
+            timed = work()
+            with os.fdopen(writer, "wb") as handle:
+                pickle.dump(timed, handle)
+            code = timed.status
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as handle:
+        data = handle.read()
+    _, status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if not data:
+        raise ClientDiedError(128 - code if code < 0 else code)
+    found: Timed = pickle.loads(data)
+    return found
 
 
 def write_table(

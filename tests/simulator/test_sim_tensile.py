@@ -297,6 +297,17 @@ def test_failures_end_the_program_with_their_number(tensile: Tensile) -> None:
     assert status == 0 and list((tensile.folder / "kept").glob("3_LibraryLogic/*.yaml"))
 
 
+def test_a_client_that_dies_leaves_an_empty_table(tensile: Tensile) -> None:
+    """Tensile itself lives on: it copies the table that the client opened and never filled."""
+    fault = {"GEKO_SIM_FAULTS": "crash:tool=Tensile,M=256,row=5"}
+    status, output = tensile(CONFIG, **fault)
+    assert status == 139 and "Benchmark Process exited with code 139" in output
+    assert output.count(",PASSED,") == 24 + 5
+    assert tensile.file("2_BenchmarkData/*.csv").read_text() == ""
+    status, output = tensile(CONFIG, "--global-parameters", "ExitOnFails=0", out="more", **fault)
+    assert status == 255 and "no kernel of" in output
+
+
 def test_large_grids_are_sampled_and_say_so(tensile: Tensile) -> None:
     entries = "\n".join(
         f"        - {{MatrixInstruction: [16, 16, 16, 1, 1, {a}, {b}, 2, 2], DepthU: {depth}}}"
