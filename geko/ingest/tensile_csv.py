@@ -67,7 +67,10 @@ def read_table(lines: list[str], path: Path | None = None) -> Results:
     long = frame.unpivot(kernels, index=["line", *_HEAD], variable_name="solution_name", value_name="rate")
     rate = pl.col("rate").cast(pl.Float64, strict=False)
     long = long.filter(pl.col("rate") != "").with_columns(gflops=rate, us=flops / rate / 1e3)
-    order = pl.DataFrame({"solution_name": kernels, "solution_index": range(len(kernels))})
+    order = pl.DataFrame(
+        {"solution_name": kernels, "solution_index": range(len(kernels))},
+        schema={"solution_name": pl.String, "solution_index": pl.Int64},
+    )
     long = long.join(order, on="solution_name", how="left", maintain_order="left")
     long = _with_winners(long, frame, rest)
     timed = pl.col("gflops").is_finite() & (pl.col("gflops") > 0)

@@ -96,7 +96,9 @@ def read_outputs(text: str, tables: Sequence[Path], spec: TuneSpec) -> TuneReadi
         )
     rows = _with_skipped(_tidy(log), text, spec)
     for path in tables:
-        rows = _with_table(rows, path, notes)
+        # The client opens its table at the start: an empty one says what the end of the log says.
+        if path.stat().st_size:
+            rows = _with_table(rows, path, notes)
     rows, unknown = _of_job(rows, spec)
     if unknown:
         notes.append(f"{unknown} rows are of sizes that the job doesn't know")

@@ -91,6 +91,20 @@ def test_repeated_lines_count_once_and_new_times_each() -> None:
     assert rows(read_outputs(text, [], spec())) == [("not_checked", 50.0), ("not_checked", 51.0)]
 
 
+def test_tables_of_winners_alone_and_empty_ones(tmp_path: Path) -> None:
+    """What a salvaged run leaves: no column per kernel, and what the client opened and never filled."""
+    empty, winners = tmp_path / "00_Final.csv", tmp_path / "x_CSVWinner.csv"
+    empty.touch()
+    head = "GFlops, SizeI, SizeJ, SizeK, SizeL, LDD, LDC, LDA, LDB, TotalFlops, TilesPerCu, TotalGranularity, WinnerGFlops, "
+    flops = 2 * SIZE[0] * SIZE[1] * SIZE[3]
+    cells = [0, *SIZE, 1024, 1024, 2048, 2048, flops, 0, "-nan", 42949.7, 50, 0, A]
+    winners.write_text(f"{head}WinnerTimeUS, WinnerIdx, WinnerName\n" + ", ".join(map(str, cells)) + "\n")
+    reading = read_outputs(line(A, "PASSED", "50"), [empty, winners], spec())
+    assert rows(reading) == [("ok", 50.0)] and not reading.notes
+    alone = read_outputs("", [winners], spec())
+    assert rows(alone) == [("not_checked", 50.0)]
+
+
 def test_a_damaged_table_is_a_note(tmp_path: Path) -> None:
     table = tmp_path / "00_Final.csv"
     table.write_text("nothing\nat all\n")
