@@ -147,7 +147,7 @@ def test_a_changed_folder_counts_as_it_stands_and_is_never_written(tuned: Tuned,
     removed = (folder / "BBS_TN_1.yaml").read_bytes()
     (folder / "BBS_TN_1.yaml").unlink()
     before = {path.name: path.read_bytes() for path in folder.glob("*.yaml")}
-    result = run_optimize(db, options(out, verify=False), verbose=0)
+    result = run_optimize(db, options(out, verify=False, rule="point"), verbose=0)
     assert {path.name: path.read_bytes() for path in folder.glob("*.yaml")} == before
     jobs = f"SELECT config_name AS name, state FROM run_tuning WHERE run_id = '{result.run_id}' ORDER BY name"
     assert rows(db, jobs) == [{"name": "BBS_TN_0", "state": "done"}]
@@ -163,7 +163,7 @@ def test_a_changed_folder_counts_as_it_stands_and_is_never_written(tuned: Tuned,
     # The file is put back, the other one taken away: the job of the first is the run's no more.
     (folder / "BBS_TN_1.yaml").write_bytes(removed)
     (folder / "BBS_TN_0.yaml").unlink()
-    run_optimize(db, options(out, verify=False), verbose=0)
+    run_optimize(db, options(out, verify=False, rule="point"), verbose=0)
     assert rows(db, jobs) == [{"name": "BBS_TN_1", "state": "done"}]
 
 
@@ -247,14 +247,12 @@ def test_killed_at_any_moment_it_ends_with_the_same_library(
     folder = out / "optimizations"
     moments: list[Callable[[], bool]] = [
         lambda: (folder / "BBS_TN_0.yaml").exists(),
-        lambda: any(folder.glob("build_*/*-tensilelite.log")),
         lambda: any(folder.glob("build_*/*.checkpoint")),
         lambda: any((out / "libs").glob("*.yaml")),
-        lambda: (out / "tensile/geko_build.json").exists(),
         lambda: any((out / "final_libs").glob("*.yaml")),
     ]
     killed = [_kill_when(moment, words, env) for moment in moments]
-    assert sum(killed) >= 3, "the run was over before it could be killed"
+    assert sum(killed) >= 2, "the run was over before it could be killed"
     result: Any = run_tune(db, source(tuned.log), options(out), verbose=0)
     assert result.state == "finished"
     assert libraries(out / "final_libs") == libraries(tuned.out / "final_libs")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tuning_support import log_file, rows
 
-from geko.cli import tuning_scripts
+from geko.cli import scripts, tuning_scripts
 from geko.cli.main import main
 
 GENERATOR = """\
@@ -111,14 +111,14 @@ def test_configure_takes_a_positional_log_and_its_own_defaults(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     log = str(log_file(tmp_path))
-    assert tuning_scripts.configure([log, "-b", "tensile", "-v", "0"]) == 0
+    assert scripts.configure([log, "-b", "tensile", "-v", "0"]) == 0
     assert sorted(path.name for path in (tmp_path / "workdir/optimizations").glob("*.yaml")) == [
         "BBS_TN_0.yaml", "BBS_TN_1.yaml",
     ]  # fmt: skip
     assert "2 of 2 sizes have a config" in capsys.readouterr().out
     (config,) = rows(tmp_path / "geko.duckdb", "SELECT DISTINCT arch, backend FROM tuning_config")
     assert config == {"arch": "gfx950", "backend": "tensile"}
-    assert tuning_scripts.optimize(["--workdir", "elsewhere", "--simulate", "-v", "0"]) == 2
+    assert scripts.optimize(["--workdir", "elsewhere", "--simulate", "-v", "0"]) == 2
     assert "no configs were made" in capsys.readouterr().err
 
 
