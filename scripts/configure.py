@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from geko.cli.tuning_scripts import configure
+from geko.cli.scripts import configure
 
 if __name__ == "__main__":
     sys.exit(configure(anchor=__file__))

@@ -9,4 +9,4 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from geko.cli.tuning_scripts import load_balancer
 
 if __name__ == "__main__":
-    sys.exit(load_balancer(anchor=__file__))
+    sys.exit(load_balancer())

@@ -9,4 +9,4 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from geko.cli.tuning_scripts import mi_designer
 
 if __name__ == "__main__":
-    sys.exit(mi_designer(anchor=__file__))
+    sys.exit(mi_designer())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from geko.cli.tuning_scripts import optimize
+from geko.cli.scripts import optimize
 
 if __name__ == "__main__":
     sys.exit(optimize(anchor=__file__))

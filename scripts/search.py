@@ -8,4 +8,5 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from geko.cli.scripts import search
 
-sys.exit(search(anchor=__file__))
+if __name__ == "__main__":
+    sys.exit(search(anchor=__file__))
