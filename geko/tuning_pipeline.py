@@ -371,7 +371,9 @@ class TuneRun(Run):
         simulate = self.options.simulate
         if simulate is not None and self.options.arch is None and options.get("arch"):
             simulate = replace(simulate, arch=options["arch"])
-        self.options = replace(self.options, workdir=workdir, simulate=simulate)
+        # What the configs were chosen by decides what matters here, too.
+        threshold = options.get("keep_thr") if self.options.keep_thr is None else self.options.keep_thr
+        self.options = replace(self.options, workdir=workdir, simulate=simulate, keep_thr=threshold)
         restored = restore_folder(warehouse, self.configure_run, workdir / FOLDER)
         if restored:
             logger.info(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 FOLDER = "optimizations"
 #: States of a config that is tuned.
 LIVE = ("generated", "edited", "added")
+_NAME = re.compile(r"[\w.+-]+", re.ASCII)
 #: Configs stored in one transaction.
 _BATCH = 100
 
@@ -121,6 +123,11 @@ def read_folder(
     archs = _known(warehouse, ids.values())
     unknown: list[tuple[str, str, ConfigFacts, str | None, str | None]] = []
     for name, text in texts.items():
+        if not _NAME.fullmatch(Path(name).stem):
+            refused[name] = (
+                "its name may hold letters, digits and . + - _ only: jobs and folders are called after it"
+            )
+            continue
         if ids[name] in archs:
             continue
         facts = _facts(text, folder / name, refused)

@@ -102,8 +102,9 @@ def _reconcile(warehouse: Warehouse, run_id: str, planned: pa.Table, options: Tu
         warehouse.apply(
             Statement("tune/forget_jobs", {"run_id": run_id, "job_ids": forgotten}), repeatable=True
         )
-    again = warehouse.query("tune/retry_jobs", {"planned": table}).to_pylist()
-    chosen = [row for row in again if options.retry or row["state"] == "cancelled"]
+    again = warehouse.query("tune/retry_jobs", {"planned": table}, run_id=run_id).to_pylist()
+    # A job that was forgotten with its file comes back with it; what somebody cancelled by hand stays so.
+    chosen = [row for row in again if (not row["in_run"] if row["state"] == "cancelled" else options.retry)]
     if chosen:
         outcomes = sorted({row["outcome"] for row in chosen if row["outcome"] and row["outcome"] != "ok"})
         n = queue.retry(

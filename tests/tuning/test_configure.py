@@ -115,6 +115,7 @@ def test_the_folder_counts_as_it_stands(configured: tuple[Path, Path]) -> None:
     )
     (folder / "mine.yaml").write_text(original + "# mine\n", encoding="utf-8")
     (folder / "notes.yaml").write_text("a: 1\n", encoding="utf-8")
+    (folder / "with space.yaml").write_text(original, encoding="utf-8")
     removed.unlink()
     before = {path.name: path.read_bytes() for path in folder.glob("*.yaml")}
     with Warehouse.open(db) as warehouse:
@@ -125,10 +126,11 @@ def test_the_folder_counts_as_it_stands(configured: tuple[Path, Path]) -> None:
     found = {(row["file_name"], row["state"]): row for row in state.rows}
     assert set(found) == {
         ("BBS_TN_0.yaml", "edited"), ("BBS_TN_0.yaml", "removed"), ("BBS_TN_1.yaml", "removed"), ("mine.yaml", "added"),
-        ("notes.yaml", "refused"),
+        ("notes.yaml", "refused"), ("with space.yaml", "refused"),
     }  # fmt: skip
     assert found["BBS_TN_0.yaml", "removed"]["reason"] == "its file holds another text now"
     assert found["BBS_TN_1.yaml", "removed"]["reason"] == "its file was removed"
+    assert "its name may hold" in found["with space.yaml", "refused"]["reason"]
     assert "no BenchmarkProblems" in found["notes.yaml", "refused"]["reason"]
     (changed,) = rows(
         db, "SELECT origin, count(*) AS n FROM tuning_config WHERE origin = 'file' GROUP BY ALL"

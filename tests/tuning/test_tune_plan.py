@@ -149,3 +149,28 @@ def test_the_plain_problem_stands_for_epilogues_padding_and_block_scaled_k(scrat
         "SELECT plain_id::VARCHAR AS plain_id, share_pct FROM run_plain_contribution"
     ).to_pylist()
     assert {row["plain_id"]: row["share_pct"] for row in shares} == pytest.approx({target: 40.0, block: 20.0})
+
+
+def test_a_failed_job_stands_for_the_problems_behind_its_sizes_and_failed_kernels_do_not(
+    scratch: Scratch,
+) -> None:
+    target = problem(scratch, plain(64))
+    biased = problem(scratch, plain(64, bias_type="bf16_r"))
+    wanted(scratch, biased, 1.0, 0)
+    config(scratch, "BBS_TN_0", [target])
+    (job,) = plan(scratch)
+    add(scratch, "job_spec", job_id=job["job_id"], spec=job["spec"])
+    add(scratch, "run_job", run_id=uid("run"), job_id=job["job_id"])
+    row = {
+        "job_id": job["job_id"], "kind": "tune", "priority": 0.0, "cost_s": 1.0, "batch_key": "b", "protocol_id": uid("tune"),
+        "environment_id": uid("env"), "attempts": 1, "max_attempts": 1, "alone": False, "timeout_s": 1.0, "updated_at": NOW,
+    }  # fmt: skip
+    add(scratch, "job", **row, state="failed", outcome="crash")
+    found = scratch.sql("SELECT problem_id::VARCHAR AS id, kind, outcome FROM run_failure").to_pylist()
+    assert found == [{"id": biased, "kind": "tune", "outcome": "crash"}]
+    scratch.execute("UPDATE job SET state = 'done', outcome = 'ok' WHERE kind = 'tune'")
+    add(
+        scratch, "measurement", measurement_id=uid("m"), problem_id=target, outcome="verify_failed", attempt=1,
+        environment_id=uid("env"), protocol_id=uid("tune"), job_id=job["job_id"],
+    )  # fmt: skip
+    assert not scratch.sql("SELECT 1 FROM run_failure").num_rows
