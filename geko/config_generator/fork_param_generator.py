@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from geko.config_generator.constants import SearchSpace
 from geko.config_generator.fork_params.depth import subtile_entries
 from geko.config_generator.fork_params.hw_profiles.gfx942 import profiles as gfx942
 from geko.config_generator.fork_params.hw_profiles.gfx950 import profiles as gfx950
@@ -169,8 +168,3 @@ def _split_column(frame: pl.DataFrame, stream_k: bool) -> pl.DataFrame:
         return frame
     split = pl.when(pl.col("gsu") > 1).then(pl.col("gsu")).otherwise(pl.lit(None, pl.Int64))
     return frame.with_columns(split.alias("GlobalSplitU"))
-
-
-def spaces_of(family: str) -> list[SearchSpace]:
-    """Search spaces of a profile family."""
-    return [space for known, space in PROFILES if known == family]  # type: ignore[misc]

@@ -22,7 +22,6 @@ from geko.config_generator.fork_params.param_meta import comment
 from geko.config_generator.mi_designer import MI_COLUMNS
 from geko.config_generator.sizes import Size
 from geko.config_generator.utils import scalar, wrapped
-from geko.fsio import write_text_atomic
 
 _RULE = "#" + "=" * 34
 
@@ -283,13 +282,6 @@ def _backend_lines(backend: dict[str, Any]) -> list[str]:
                 body = wrapped(costs, 8)
                 out += [f"      - {name}: [", *body, "        ]"]
     return out
-
-
-def write_config(config: TuningConfig, folder: Path) -> Path:
-    """Write a config as ``<folder>/<stem>.yaml`` and return the path."""
-    path = folder / f"{config.stem}.yaml"
-    write_text_atomic(path, render(config))
-    return path
 
 
 def shell_script(

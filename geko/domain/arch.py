@@ -144,18 +144,6 @@ class Product:
             return None
         return flops / (peak * 1e6 * ((cus or self.cus) / self.cus))
 
-    def roofline_us(
-        self,
-        flops: float,
-        num_bytes: float,
-        a_type: str,
-        b_type: str | None = None,
-        compute_type: str = "f32_r",
-    ) -> float | None:
-        """Roofline time in µs for data that come from memory: the larger of arithmetic and traffic."""
-        least = self.least_time_us(flops, a_type, b_type, compute_type)
-        return None if least is None else max(least, num_bytes / (self.hbm_gb_per_s * 1e3))
-
 
 @dataclass(frozen=True)
 class _Tables:
@@ -250,11 +238,6 @@ def get_arch(name: str) -> Arch:
         InputError: unknown name.
     """
     return _tables().archs[canonical_arch(name)]
-
-
-def runtime_env(arch: str) -> dict[str, str]:
-    """Environment variables that tuning processes and generated scripts must set on this architecture."""
-    return dict(get_arch(arch).env)
 
 
 def parse_gcn_arch(gcn_arch_name: str) -> tuple[str, dict[str, bool]]:

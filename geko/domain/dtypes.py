@@ -155,12 +155,6 @@ def from_letter(letter: str) -> str:
     raise UnknownTypeError("unknown Tensile data type", value=letter)
 
 
-def bits_of(token: str) -> int | None:
-    """Bits of one element, ``None`` for an unknown type."""
-    dtype = BY_TOKEN.get(token)
-    return None if dtype is None else dtype.bits
-
-
 def bytes_of(token: str) -> float:
     """Bytes of one element (0.5 for ``f4_r``, 0.75 for ``f6_r``), NaN for an unknown type."""
     dtype = BY_TOKEN.get(token)
@@ -168,7 +162,6 @@ def bytes_of(token: str) -> float:
 
 
 _FNUZ = {"f8_fnuz_r": "f8_r", "bf8_fnuz_r": "bf8_r"}
-_TO_FNUZ = {ocp: fnuz for fnuz, ocp in _FNUZ.items()}
 
 
 def fold_fnuz(token: str) -> str:
@@ -179,11 +172,6 @@ def fold_fnuz(token: str) -> str:
     the same numbers.
     """
     return _FNUZ.get(token, token)
-
-
-def to_fnuz(token: str) -> str:
-    """fnuz token that a gfx942 client prints for an fp8 type, other tokens unchanged."""
-    return _TO_FNUZ.get(token, token)
 
 
 # Compute types --------------------------------------------------------------------------------------------

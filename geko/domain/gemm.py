@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -378,12 +378,3 @@ def merge_gemm_configs(configs: Iterable[GemmConfig]) -> list[GemmConfig]:
             )
         )
     return result
-
-
-def gemm_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Values of :data:`GEMM_FIELDS` of a log or result row: M/N/K in either case, absent scales are 0."""
-    values = []
-    for upper, lower in zip(GEMM_LOG_FIELDS, GEMM_FIELDS, strict=True):
-        value = row[lower] if lower in row else row.get(upper, 0) if upper.startswith("scale") else row[upper]
-        values.append(normalise_compute(str(value)) if upper == "compute_type" else value)
-    return tuple(values)

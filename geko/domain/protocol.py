@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 from geko.domain.identity import canonical_json, content_id
 
-Role = Literal["baseline", "screen", "compare", "confirm", "verify", "probe", "import", "tune", "unlimited", "guard"]
+Role = Literal[
+    "baseline", "screen", "compare", "confirm", "verify", "probe", "import", "tune", "unlimited", "guard"
+]
 
 
 @dataclass(frozen=True, slots=True)

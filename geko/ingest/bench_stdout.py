@@ -150,10 +150,6 @@ class BenchOutput:
         """Echoed command lines; column ``command`` counts in this list."""
         return [event for event in self.events if event.kind == "command"]
 
-    def columns_of(self, header: int) -> frozenset[str]:
-        """Columns of ``blocks`` that a header prints."""
-        return frozenset(_BY_HEADER[key] for key in map(_key, self.headers[header]) if key in _BY_HEADER)
-
 
 @dataclass(slots=True)
 class _Scan:

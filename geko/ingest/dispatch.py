@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from geko.domain.identity import canonical_json
 from geko.errors import InputError, MissingFileError
-from geko.ingest.formats import Format, Parsed, load, recognise
+from geko.ingest.formats import Format, Parsed, PartFormat, load, recognise
 from geko.ingest.hashing import content_sha256
 from geko.ingest.store import SourceFile, has_calls, put_file, put_identities, workload_steps
 
@@ -334,11 +334,10 @@ def _link_known(
 def _read(
     warehouse: Warehouse, scratch: _LazyScratch, form: Format, source: SourceFile, workload: str
 ) -> FileReport:
-    in_parts = getattr(form, "parse_in_parts", None) if source.n_bytes > _PARTS_ABOVE else None
     try:
-        if in_parts is not None:
+        if source.n_bytes > _PARTS_ABOVE and isinstance(form, PartFormat):
             with _PutBehind(warehouse) as put:
-                parsed = in_parts(source.path, scratch.get(), put)
+                parsed = form.parse_in_parts(source.path, scratch.get(), put)
         else:
             parsed = form.parse(source.path, scratch.get())
     except InputError as error:

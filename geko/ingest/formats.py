@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from geko.errors import UsageError
 
@@ -58,6 +58,7 @@ class Format(Protocol):
         ...
 
 
+@runtime_checkable
 class PartFormat(Format, Protocol):
     """A format whose files may be larger than memory: rows with an identity are put as they come."""
 

@@ -8,7 +8,6 @@ once.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,12 +107,6 @@ def results_of(
     rows = judged(frame.select(*PROBLEM_SCHEMA, *columns), environments)
     found = [*rejects, *_rejected(bad)]
     return Results(rows, list(environments), list(protocols), found, detail or {})
-
-
-def _as(frame: pl.DataFrame, name: str, dtype: Any) -> pl.Expr:
-    # Names may come encoded: they are long, and decoding them costs more than all else.
-    encoded = name == "solution_name" and frame.schema[name] == pl.Categorical
-    return pl.col(name) if encoded else pl.col(name).cast(dtype)
 
 
 def _rejected(bad: pl.DataFrame) -> list[tuple[int, str, str]]:
@@ -384,9 +377,3 @@ def _names(solutions: pl.DataFrame) -> pl.DataFrame:
 
 def _distinct(rows: list[dict[str, Any]], key: str) -> pa.Table:
     return pa.Table.from_pylist(list({row[key]: row for row in rows}.values()))
-
-
-def json_object(**values: Any) -> str | None:
-    """JSON of the values that are not None; None without any."""
-    kept = {name: value for name, value in values.items() if value is not None}
-    return json.dumps(kept, separators=(",", ":"), ensure_ascii=False) if kept else None

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -272,11 +271,3 @@ def built(output_dir: str | Path, lib_dir: str | Path) -> Build | None:
         _code_dirs(out)[0],
         Path(str(command[0])) if command else None,
     )
-
-
-def remove_build(output_dir: str | Path) -> None:
-    """Remove what :func:`create` made: ``library/``, the MatchTable and the stamp."""
-    out = Path(output_dir)
-    shutil.rmtree(out / "library", ignore_errors=True)
-    for name in (MATCH_TABLE, STAMP):
-        (out / name).unlink(missing_ok=True)

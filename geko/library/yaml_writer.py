@@ -66,12 +66,6 @@ class LogicWriter:
             raise InputError(f"can't be written as YAML: {error}") from error
         return "".join(out)
 
-    def mapping_text(self, value: dict[Any, Any], indent: int) -> str:
-        """A block mapping whose entries stand at column ``indent`` (the first line's blanks included)."""
-        out: list[str] = []
-        self._mapping(value, indent, out, " " * indent)
-        return "".join(out)
-
     def item_text(self, value: Any, indent: int) -> str:
         """One item of a block sequence whose dashes stand at column ``indent`` (the blanks included)."""
         out: list[str] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,11 +67,6 @@ def statement_text(name: str) -> str:
         raise WarehouseError(f"there is no statement {name!r} (looked for {path})")
     _trace(name)
     return path.read_text(encoding="utf-8")
-
-
-def statement_names() -> Iterator[str]:
-    """Names of all statements."""
-    return (file.name for file in sql_files("queries"))
 
 
 def _trace(name: str) -> None:

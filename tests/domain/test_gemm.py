@@ -11,7 +11,6 @@ from geko.domain.dtypes import DTYPE, NotTunableError, UnknownTypeError
 from geko.domain.gemm import (
     GemmConfig,
     GemmType,
-    gemm_key,
     hipblaslt_types,
     merge_gemm_configs,
     tensile_types,
@@ -245,12 +244,3 @@ def test_merging_keeps_order_and_drops_duplicates() -> None:
         ("BBS_TN", [[3, 3, 1, 3]]),
         ("F4BS_MXF8B16_TN", [[1, 1, 1, 1]]),
     ]
-
-
-def test_key_is_the_same_for_log_and_result_rows() -> None:
-    row = GemmConfig(BF16, SIZE).workload_log_rows()[0]
-    result = {{"M": "m", "N": "n", "K": "k"}.get(key, key): value for key, value in row.items()}
-    result["compute_type"] = "f32_r"
-    del row["scaleA"], row["scaleB"]
-    assert gemm_key(row) == gemm_key(result)
-    assert gemm_key({**row, "scaleA": 1}) != gemm_key(result)
