@@ -166,13 +166,14 @@ def test_nothing_above_the_threshold(searched: Searched, caplog: pytest.LogCaptu
 
 def test_other_protocol_or_seed_measures_again(searched: Searched, tmp_path: Path) -> None:
     source = Source("log", (small_log(searched, tmp_path, 1),))
-    options = replace(searched.options, workdir=tmp_path / "out", verify=False, rule="point", rounds=1)
+    options = RunOptions(simulate=SimulateOptions(), workdir=tmp_path / "out")
     db = tmp_path / "s.duckdb"
-    assert run_search(db, source, options, verbose=0).n_scheduled == 3
-    longer = replace(options, duration=0.08)
-    assert run_search(db, source, longer, verbose=0).n_scheduled >= 1
+    assert run_bench(db, source, options, verbose=0).n_scheduled == 2, "a probe and a timed run"
+    longer = replace(options, benchmark_duration=0.8)
+    assert run_bench(db, source, longer, verbose=0).n_scheduled == 1, "the probe is known"
+    assert run_bench(db, source, options, verbose=0).n_scheduled == 0
     seeded = replace(options, simulate=SimulateOptions(seed=1))
-    assert run_search(db, source, seeded, verbose=0).n_scheduled == 3
+    assert run_bench(db, source, seeded, verbose=0).n_scheduled == 2
 
 
 def test_bench_of_the_replay_file(searched: Searched, tmp_path: Path) -> None:
