@@ -5,7 +5,7 @@ WITH compared AS (
     SELECT
         t.run_id, t.problem_id, t.arm, median(t.us) AS us, count(*) AS n_samples,
         mode(t.solution_id ORDER BY t.solution_id) AS solution_id, mode(t.solution_index ORDER BY t.solution_index) AS solution_index,
-        arg_min(t.measurement_id, abs(t.us - m.us_median)) AS measurement_id
+        first(t.measurement_id ORDER BY abs(t.us - m.us_median), t.us, t.round) AS measurement_id
     FROM run_timing AS t
     JOIN run AS r ON r.run_id = t.run_id
     JOIN job AS j ON j.job_id = t.job_id
@@ -16,7 +16,8 @@ WITH compared AS (
 ), confirmed AS (
     SELECT t.run_id, t.problem_id, if(t.arm = 'reference', 'reference', 'tuned') AS arm, median(t.us) AS us, count(*) AS n_samples,
            mode(t.solution_id ORDER BY t.solution_id) AS solution_id, mode(t.solution_index ORDER BY t.solution_index) AS solution_index,
-           min(t.measurement_id) AS measurement_id,
+           first(t.measurement_id ORDER BY abs(t.us - if(t.arm = 'reference', s.us_reference, s.us_candidate)), t.us, t.round)
+               AS measurement_id,
            -- In a run that tunes the candidate is what the built library chose.
            bool_and(r.kind <> 'search') AS is_compared
     FROM run_timing AS t
