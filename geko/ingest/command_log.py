@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from geko.ingest.calls import CallTables, add_calls
 from geko.ingest.cells import RowGroup, read_cells
-from geko.ingest.flow_log import OTHER, OTHER_KEPT, Adapt
-from geko.ingest.formats import Parsed, Put, reject_table
+from geko.ingest.formats import Parsed, Put
 from geko.ingest.lines import DistinctLines, LineBatch, batch_of
+from geko.ingest.log_reader import WRAP_LIMIT, Adapt, LogReader
 from geko.ingest.row_tables import rows_group
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ _OPTION = re.compile(r"(?<!\S)--?([A-Za-z][\w-]*)(?:(?:\s+|=)((?!--?[A-Za-z])\S+
 _CONTINUED = re.compile(r"^\s*--?[A-Za-z][\w-]*(\s|$)")
 _IGNORED = re.compile(r"\s*(#.*|\d+(st|nd|rd|th)\s+hipblasLtMatmul:?)?\s*\Z")
 _SPECIAL = re.compile(r"[,{}\[\]'\"]")
-_WRAP_LIMIT = 256 << 20
 _FILE = "the command names a YAML file and no sizes: ingest that file"
 
 
@@ -66,70 +64,44 @@ def parse_command_log(
     """
     lines = DistinctLines(path)
     batches = iter(lines)
-    reader = _Reader(scratch, put, program, adapt, defaults or {})
+    reader = _Reader(scratch, put, program, adapt, defaults)
     for batch in batches:
         reader.add(batch)
-    if reader.n_continued and path.stat().st_size <= _WRAP_LIMIT:
+    if reader.n_continued and path.stat().st_size <= WRAP_LIMIT:
         # Commands over several lines: folding equal lines has lost their order; read the file as it is.
-        reader = _Reader(scratch, put, program, adapt, defaults or {})
+        reader = _Reader(scratch, put, program, adapt, defaults)
         reader.add(_unwrapped(path, program))
     return reader.result(lines.n_lines)
 
 
-class _Reader:
+class _Reader(LogReader):
     def __init__(
         self,
         scratch: Scratch,
         put: Put | None,
         program: str,
         adapt: Adapt | None,
-        defaults: Mapping[str, str],
+        defaults: Mapping[str, str] | None,
     ) -> None:
-        self.scratch = scratch
-        self.put = put
-        self.command = re.compile(r"(?:^|[\s/])" + re.escape(program) + r"\s+(-.*)$", re.DOTALL)
-        self.adapt = adapt
-        self.defaults = defaults
-        self.into = CallTables()
-        self.kept: dict[str, list[pa.Table]] = {"problem": [], "call": []}
-        self.odd: list[tuple[dict[str, str], int, int, str]] = []
-        self.n_continued = 0
-        self.n_other = 0
-        self.n_other_kept = 0
+        super().__init__(scratch, put, adapt, defaults)
+        self._command = re.compile(r"(?:^|[\s/])" + re.escape(program) + r"\s+(-.*)$", re.DOTALL)
+        self._odd: list[tuple[dict[str, str], int, int, str]] = []
 
-    def add(self, batch: LineBatch) -> None:
-        """Read the commands of a batch of lines."""
-        tables = add_calls(self.scratch, self._groups(batch), self.into, self.defaults)
-        if tables and self.put is not None:
-            self.put(tables)
-            return
-        for name, table in tables.items():
-            self.kept[name].append(table)
-
-    def result(self, n_lines: int) -> Parsed:
-        tables = {name: pa.concat_tables(parts) for name, parts in self.kept.items() if parts}
-        if self.into.counts:
-            tables["workload_call"] = self.into.count_table()
-        detail = {"n_other_lines": self.n_other} if self.n_other else {}
-        return Parsed(tables, reject_table(self.into.rejects), n_lines, self.into.n_rows, detail)
-
-    def _groups(self, batch: LineBatch) -> Iterator[RowGroup]:
-        self.odd = []
+    def groups(self, batch: LineBatch) -> Iterator[RowGroup]:
+        self._odd = []
         for group in read_cells(self._commands(batch), braces=False):
             if isinstance(group, RowGroup):
                 yield from self._adapted(group)
             else:
                 self.into.reject(group, "the command can't be read")
-        if self.odd:
-            lines = batch_of([text for *_, text in self.odd], [first for _, _, first, _ in self.odd])
-            counts = pa.array([count for _, count, _, _ in self.odd], pa.int64())
-            rows = [options for options, *_ in self.odd]
+        if self._odd:
+            lines = batch_of([text for *_, text in self._odd], [first for _, _, first, _ in self._odd])
+            counts = pa.array([count for _, count, _, _ in self._odd], pa.int64())
+            rows = [options for options, *_ in self._odd]
             yield from self._adapted(rows_group(rows, LineBatch(lines.text, counts, lines.first_line)))
 
     def _adapted(self, group: RowGroup) -> Iterator[RowGroup]:
-        read = group if self.adapt is None else self.adapt(group, self.into)
-        if read is not None:
-            yield _named(read)
+        yield from map(_named, super()._adapted(group))
 
     def _commands(self, batch: LineBatch) -> LineBatch:
         """The commands as ``key: value`` lists; those with commas or braces in values are set aside."""
@@ -138,7 +110,7 @@ class _Reader:
         firsts: list[int] = []
         columns = (batch.texts(), batch.n_lines.to_pylist(), batch.first_line.to_pylist())
         for text, count, first in zip(*columns, strict=True):
-            match = self.command.search(text)
+            match = self._command.search(text)
             if match is None:
                 if not _IGNORED.match(text):
                     self.n_continued += _CONTINUED.match(text) is not None
@@ -150,7 +122,7 @@ class _Reader:
                 self.into.rejects.append((first, count, _FILE, text))
                 continue
             if any(_SPECIAL.search(value) for value in options.values()):
-                self.odd.append((options, count, first, text))
+                self._odd.append((options, count, first, text))
                 continue
             texts.append(",".join([f"{key}:{value}" for key, value in options.items()]))
             counts.append(count)
@@ -158,12 +130,6 @@ class _Reader:
         return LineBatch(
             pa.array(texts, pa.large_string()), pa.array(counts, pa.int64()), pa.array(firsts, pa.int64())
         )
-
-    def _other(self, first: int, count: int, text: str) -> None:
-        self.n_other += count
-        if self.n_other_kept < OTHER_KEPT:
-            self.n_other_kept += 1
-            self.into.rejects.append((first, count, OTHER, text))
 
 
 def _named(group: RowGroup) -> RowGroup:

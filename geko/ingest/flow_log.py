@@ -7,17 +7,18 @@ entry that a killed process left half-written. An entry may also be wrapped over
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from geko.ingest.calls import CallTables, add_calls
+from geko.ingest.calls import CallTables
 from geko.ingest.cells import RowGroup, read_cells
-from geko.ingest.formats import Parsed, Put, reject_table
+from geko.ingest.formats import Parsed, Put
 from geko.ingest.lines import DistinctLines, LineBatch, batch_of
+from geko.ingest.log_reader import WRAP_LIMIT, Adapt, LogReader
 from geko.ingest.row_tables import rows_group
 
 if TYPE_CHECKING:
@@ -28,14 +29,7 @@ _ENTRY = re.compile(r"\b(?:M|m|transA|transposeA)\s*:")
 _OPEN = re.compile(r"\{\s*(?:rocblas_)?function\s*:|\{[^{}]*\btransA\s*:[^{}]*$")
 _CONTINUED = re.compile(r"^\s+[A-Za-z_]\w*\s*:.*[,}]\s*$")
 _IGNORED = re.compile(r"\s*(#.*|---.*|\.\.\.|\[\s*\])?\s*\Z")
-#: Texts of other output that are kept as rejects; more are only counted.
-OTHER_KEPT = 200
-OTHER = "no log entry: other output"
 _CUT = "the entry is cut off: no closing brace"
-_WRAP_LIMIT = 256 << 20
-
-#: Rewrites a group of rows, or rejects all of it and returns None.
-Adapt = Callable[[RowGroup, CallTables], RowGroup | None]
 
 
 def entries_in(head: bytes) -> Iterator[str]:
@@ -64,61 +58,30 @@ def parse_flow_log(
         adapt: rewrites groups of rows (names and defaults of another library); None rejects all of a group.
         defaults: texts of fields that this source leaves out.
     """
-    reader = _Reader(scratch, put, adapt, defaults or {})
+    reader = _Reader(scratch, put, adapt, defaults)
     lines = DistinctLines(path)
     for batch in lines:
         reader.add(batch)
-    if reader.n_cut and reader.n_continued and path.stat().st_size <= _WRAP_LIMIT:
+    if reader.n_cut and reader.n_continued and path.stat().st_size <= WRAP_LIMIT:
         # Entries over several lines: folding equal lines has lost their order, so read the file as it stands.
-        reader = _Reader(scratch, put, adapt, defaults or {})
+        reader = _Reader(scratch, put, adapt, defaults)
         reader.add(_unwrapped(path))
     return reader.result(lines.n_lines)
 
 
 def read_groups(path: Path) -> tuple[list[RowGroup], CallTables, int]:
     """Rows of a hipBLASLt log as they stand, with its rejects and number of lines."""
-    reader = _Reader(None, None, None, {})
+    reader = _Reader(None, None, None, None)
     lines = DistinctLines(path)
     groups = [group for batch in lines for group in reader.groups(batch)]
-    if reader.n_cut and reader.n_continued and path.stat().st_size <= _WRAP_LIMIT:
-        reader = _Reader(None, None, None, {})
+    if reader.n_cut and reader.n_continued and path.stat().st_size <= WRAP_LIMIT:
+        reader = _Reader(None, None, None, None)
         groups = list(reader.groups(_unwrapped(path)))
     return groups, reader.into, lines.n_lines
 
 
-class _Reader:
-    def __init__(
-        self, scratch: Scratch | None, put: Put | None, adapt: Adapt | None, defaults: Mapping[str, str]
-    ) -> None:
-        self.scratch = scratch
-        self.put = put
-        self.adapt = adapt
-        self.defaults = defaults
-        self.into = CallTables()
-        self.kept: dict[str, list[pa.Table]] = {"problem": [], "call": []}
-        self.n_cut = 0
-        self.n_continued = 0
-        self.n_other = 0
-        self.n_other_kept = 0
-
-    def add(self, batch: LineBatch) -> None:
-        """Read the entries of a batch of lines."""
-        assert self.scratch is not None
-        tables = add_calls(self.scratch, self.groups(batch), self.into, self.defaults)
-        if not tables:
-            return
-        if self.put is not None:
-            self.put(tables)
-            return
-        for name, table in tables.items():
-            self.kept[name].append(table)
-
-    def result(self, n_lines: int) -> Parsed:
-        tables = {name: pa.concat_tables(parts) for name, parts in self.kept.items() if parts}
-        if self.into.counts:
-            tables["workload_call"] = self.into.count_table()
-        detail = {"n_other_lines": self.n_other} if self.n_other else {}
-        return Parsed(tables, reject_table(self.into.rejects), n_lines, self.into.n_rows, detail)
+class _Reader(LogReader):
+    n_cut = 0
 
     def groups(self, batch: LineBatch) -> Iterator[RowGroup]:
         """Rows of whole lines in bulk, and of all else piece by piece."""
@@ -133,11 +96,6 @@ class _Reader:
                 read = group if isinstance(group, RowGroup) else self._slowly(group)
                 if read is not None:
                     yield from self._adapted(read)
-
-    def _adapted(self, group: RowGroup) -> Iterator[RowGroup]:
-        read = group if self.adapt is None else self.adapt(group, self.into)
-        if read is not None:
-            yield read
 
     def _pieces(self, lines: LineBatch) -> LineBatch:
         texts: list[str] = []
@@ -159,12 +117,6 @@ class _Reader:
         return LineBatch(
             pa.array(texts, pa.large_string()), pa.array(counts, pa.int64()), pa.array(firsts, pa.int64())
         )
-
-    def _other(self, first: int, count: int, text: str) -> None:
-        self.n_other += count
-        if self.n_other_kept < OTHER_KEPT:
-            self.n_other_kept += 1
-            self.into.rejects.append((first, count, OTHER, text))
 
     def _slowly(self, lines: LineBatch) -> RowGroup | None:
         """Entries with commas or colons inside values, by a YAML parser that leaves all values text."""
