@@ -162,8 +162,9 @@ def test_a_failed_job_stands_for_the_problems_behind_its_sizes_and_failed_kernel
     add(scratch, "job_spec", job_id=job["job_id"], spec=job["spec"])
     add(scratch, "run_job", run_id=uid("run"), job_id=job["job_id"])
     row = {
-        "job_id": job["job_id"], "kind": "tune", "priority": 0.0, "cost_s": 1.0, "batch_key": "b", "protocol_id": uid("tune"),
-        "environment_id": uid("env"), "attempts": 1, "max_attempts": 1, "alone": False, "timeout_s": 1.0, "updated_at": NOW,
+        "job_id": job["job_id"], "kind": "tune", "priority": 0.0, "cost_s": 1.0, "batch_key": "b",
+        "protocol_id": uid("tune"), "environment_id": uid("env"), "attempts": 1, "max_attempts": 1, "alone": False,
+        "timeout_s": 1.0, "updated_at": NOW,
     }  # fmt: skip
     add(scratch, "job", **row, state="failed", outcome="crash")
     found = scratch.sql("SELECT problem_id::VARCHAR AS id, kind, outcome FROM run_failure").to_pylist()
