@@ -95,7 +95,7 @@ def run(
         output_dir: ``winners.csv``, inputs and outputs of hipblaslt-bench, and ``failed_jobs.log`` go there.
         devices: device ordinals; None for all that are found.
         bench_freq: record clocks.
-        max_chunk_size: kept for callers, must be positive; rows are handed out one by one.
+        max_chunk_size: without effect, but must be positive: rows are handed out one by one.
         custom_lib_dir: built library to search instead of the stock one.
         db: the warehouse; None for ``$GEKO_DB``, else ``./geko.duckdb``.
         verbose: 0 shows no progress.

@@ -34,7 +34,7 @@ def run(
         devices: device ordinals; the first alone if not given.
         cache: take what was timed before in the same way; False times again.
         bench_freq: record clocks.
-        min_chunk_size: kept for callers; rows are handed out one by one, so no chunk waits for another.
+        min_chunk_size: without effect: rows are handed out one by one, so no chunk waits for another.
         silent: show no progress.
         device: one device, instead of ``devices``.
         db: the warehouse; None for ``$GEKO_DB``, else ``./geko.duckdb``.
@@ -94,7 +94,7 @@ def compare(
         custom_lib_dir: where it is built.
         benchmark_dir: inputs for hipblaslt-bench and the result tables go there.
         verify: check the results of the tuned library.
-        cache: kept for callers: equal work is never done twice.
+        cache: without effect: what was timed in the same way before is taken in any case. Another ``db`` times again.
         duration: seconds a shape is timed per library, over all rounds.
         beta: multiply with beta 1 instead of 0.
         devices: device ordinals; the first alone if not given.

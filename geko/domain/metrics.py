@@ -1,4 +1,4 @@
-"""Work, traffic and shape classes of GEMMs: for one GEMM, and as polars expressions over columns.
+"""Work, traffic and shape classes of a GEMM; over columns they are macros of the warehouse (``shape_category``, ...).
 
 The shape classes are those of the original tool, so that reports can be compared with its own.
 """
@@ -6,12 +6,8 @@ The shape classes are those of the original tool, so that reports can be compare
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from geko.domain.dtypes import BY_TOKEN, bytes_of
-
-if TYPE_CHECKING:
-    import polars as pl
+from geko.domain.dtypes import bytes_of
 
 
 def flop_count(m: int, n: int, k: int, batch_count: int = 1) -> int:
@@ -123,114 +119,3 @@ def categorize_2(m: int, n: int, k: int, batch_count: int = 1) -> str:
     if (m > 127 and n > 127 and area >= 256**3) or (m > 255 and n > 255 and area * batch_count >= 256**3):
         return "6"
     return "5"
-
-
-# The same over columns of a polars frame --------------------------------------------------------------------
-
-
-def _columns(m: str, n: str, k: str, batch_count: str) -> tuple[pl.Expr, pl.Expr, pl.Expr, pl.Expr]:
-    import polars as pl
-
-    # Int64: the product of three sizes does not fit 32 bits.
-    return (
-        pl.col(m).cast(pl.Int64),
-        pl.col(n).cast(pl.Int64),
-        pl.col(k).cast(pl.Int64),
-        pl.col(batch_count).cast(pl.Int64),
-    )
-
-
-def flop_count_expr(m: str = "m", n: str = "n", k: str = "k", batch_count: str = "batch_count") -> pl.Expr:
-    """:func:`flop_count` over the named columns (Int64)."""
-    cm, cn, ck, cb = _columns(m, n, k, batch_count)
-    return (2 * cm * cn * ck * cb).alias("flops")
-
-
-def bytes_moved_expr(
-    m: str = "m",
-    n: str = "n",
-    k: str = "k",
-    batch_count: str = "batch_count",
-    a_type: str = "a_type",
-    b_type: str = "b_type",
-    c_type: str = "c_type",
-) -> pl.Expr:
-    """:func:`bytes_moved` over the named columns (Float64, NaN for unknown types)."""
-    import polars as pl
-
-    sizes = {token: dtype.bytes for token, dtype in BY_TOKEN.items()}
-
-    def size_of(column: str) -> pl.Expr:
-        return pl.col(column).replace_strict(sizes, default=math.nan, return_dtype=pl.Float64)
-
-    cm, cn, ck, cb = _columns(m, n, k, batch_count)
-    per_gemm = size_of(a_type) * cm * ck + size_of(b_type) * ck * cn + size_of(c_type) * cm * cn
-    return (cb * per_gemm).alias("bytes")
-
-
-def arithmetic_intensity_expr(
-    m: str = "m",
-    n: str = "n",
-    k: str = "k",
-    batch_count: str = "batch_count",
-    a_type: str = "a_type",
-    b_type: str = "b_type",
-    c_type: str = "c_type",
-) -> pl.Expr:
-    """:func:`arithmetic_intensity` over the named columns (Float64, FLOP a byte)."""
-    flops = flop_count_expr(m, n, k, batch_count)
-    return (flops / bytes_moved_expr(m, n, k, batch_count, a_type, b_type, c_type)).alias(
-        "arithmetic_intensity"
-    )
-
-
-def categorize_expr(m: str = "m", n: str = "n", k: str = "k", batch_count: str = "batch_count") -> pl.Expr:
-    """:func:`categorize` over the named columns (String)."""
-    import polars as pl
-
-    cm, cn, ck, cb = _columns(m, n, k, batch_count)
-    sizes = {"M": cm, "N": cn, "K": ck}
-    rules = [(cb >= least, label) for least, label in _BATCH_CLASSES]
-    rules += [(size == 1, f"{name}=1") for name, size in sizes.items()]
-    # Most letters first: with all three large, the pairs would also fit.
-    rules += [
-        (pl.all_horizontal([sizes[name] > _LARGE for name in names]), label)
-        for names, label in _MANY_LARGE.items()
-    ]
-    for name, (very_small, smaller) in _ONE_LARGE.items():
-        others = [size <= _VERY_SMALL for other, size in sizes.items() if other != name]
-        rules += [
-            ((sizes[name] > _LARGE) & others[0] & others[1], very_small),
-            (sizes[name] > _LARGE, smaller),
-        ]
-    rules.append((pl.max_horizontal(cm, cn, ck) <= 1024, "Small GEMMs"))
-    rules.append((pl.min_horizontal(cm, cn, ck) >= 4096, "Large GEMMs"))
-    return _first_match(rules, "Medium GEMMs").alias("category")
-
-
-def categorize_2_expr(m: str = "m", n: str = "n", k: str = "k", batch_count: str = "batch_count") -> pl.Expr:
-    """:func:`categorize_2` over the named columns (String)."""
-    cm, cn, ck, cb = _columns(m, n, k, batch_count)
-    area = cm * cn
-    skinny = (((cm < 3073) & (cn > 32767)) | ((cn < 3073) & (cm > 32767))) & (ck < 3073)
-    rules = [
-        ((area <= 2048 * 2048) & (ck >= 4096), "2"),
-        (cb > 1, "3.1"),
-        (skinny & (ck % 64 != 0), "1.2"),
-        (skinny, "1.1"),
-        ((area > 256 * 256) & (area < 3072 * 2048) & (ck > 512), "4"),
-        ((ck <= 512) | ((cm < 33) & (cn < 33)), "3.2"),
-        (
-            ((cm > 127) & (cn > 127) & (area >= 256**3)) | ((cm > 255) & (cn > 255) & (area * cb >= 256**3)),
-            "6",
-        ),
-    ]
-    return _first_match(rules, "5").alias("category_2")
-
-
-def _first_match(rules: list[tuple[pl.Expr, str]], default: str) -> pl.Expr:
-    import polars as pl
-
-    return pl.coalesce(
-        [pl.when(condition).then(pl.lit(label)) for condition, label in rules] + [pl.lit(default)]
-    )

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 
-import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from geko import gemm_metrics as metrics
-from geko.domain.dtypes import BY_TOKEN
 
 
 def test_flops_and_bytes_of_a_known_gemm() -> None:
@@ -72,42 +68,3 @@ def test_first_shape_class(m: int, n: int, k: int, batch: int, label: str) -> No
 )  # fmt: skip
 def test_second_shape_class(m: int, n: int, k: int, batch: int, label: str) -> None:
     assert metrics.categorize_2(m, n, k, batch) == label
-
-
-_EDGES = (
-    1, 2, 32, 33, 64, 127, 128, 129, 255, 256, 257, 512, 513, 1024, 1025, 2048, 3072, 3073, 4095, 4096, 8192,
-    8193, 32768,
-)  # fmt: skip
-_SIZE = st.sampled_from(_EDGES) | st.integers(1, 70000)
-_BATCH = st.sampled_from((1, 1, 1, 2, 128, 129, 1024, 1025, 8192, 8193))
-_TYPE = st.sampled_from([*BY_TOKEN, "posit8"])
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(_SIZE, _SIZE, _SIZE, _BATCH, _TYPE, _TYPE, _TYPE), min_size=1, max_size=40))
-def test_expressions_agree_with_the_functions(rows: list[tuple[int, int, int, int, str, str, str]]) -> None:
-    names = ("m", "n", "k", "batch_count", "a_type", "b_type", "c_type")
-    # Int32 columns, as a log has them: products must not overflow
-    frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(pl.col("m", "n", "k").cast(pl.Int32))
-    result = frame.select(
-        metrics.flop_count_expr(),
-        metrics.bytes_moved_expr(),
-        metrics.arithmetic_intensity_expr(),
-        metrics.categorize_expr(),
-        metrics.categorize_2_expr(),
-    )
-    for row, got in zip(rows, result.iter_rows(named=True), strict=True):
-        m, n, k, batch, a, b, c = row
-        assert got["flops"] == metrics.flop_count(m, n, k, batch)
-        assert got["bytes"] == pytest.approx(metrics.bytes_moved(m, n, k, batch, a, b, c), nan_ok=True)
-        assert got["arithmetic_intensity"] == pytest.approx(
-            metrics.arithmetic_intensity(m, n, k, a, b, c), nan_ok=True
-        )
-        assert got["category"] == metrics.categorize(m, n, k, batch)
-        assert got["category_2"] == metrics.categorize_2(m, n, k, batch)
-
-
-def test_expressions_take_other_column_names() -> None:
-    frame = pl.DataFrame({"M": [2], "N": [3], "K": [5], "b": [7]})
-    assert frame.select(metrics.flop_count_expr("M", "N", "K", "b")).item() == 2 * 2 * 3 * 5 * 7
-    assert frame.select(metrics.categorize_expr("M", "N", "K", "b")).item() == "Small batch"
