@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 _EXPECTED_CANDIDATES = 200
 _CHUNK = 8
+#: What the runners of a run work on. Tuning jobs, which take hours and come several to a device, have runners of their own:
+#: those that an interrupted run left are for that run to go on with.
+_TIMED_KINDS = ("baseline", "screen", "confirm", "compare", "verify")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +249,7 @@ class Run:
         make_private_folder(base)
         self._scratch = scratch = base / run_id[:13]
         pool = RunnerPool(
-            warehouse.path, ground.slots, scratch, simulated=ground.simulated,
+            warehouse.path, ground.slots, scratch, kinds=_TIMED_KINDS, simulated=ground.simulated,
             stall_s=self.options.stall_timeout or None, verbose=self.verbose,
         )  # fmt: skip
         return Stages(

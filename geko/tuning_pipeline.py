@@ -442,12 +442,6 @@ class TuneRun(Run):
                 "run on another", path=self.workdir / FOLDER,
             )  # fmt: skip
 
-    def _stages(self, warehouse: Warehouse, run_id: str, ground: Ground, stop_requested: Any) -> Stages:
-        stages = Run._stages(self, warehouse, run_id, ground, stop_requested)
-        # Tuning jobs are for the slots of their own stage.
-        stages.pool.kinds = ("baseline", "confirm", "compare", "verify")
-        return stages
-
     def _stages_of_kind(
         self, warehouse: Warehouse, run_id: str, workload: LoadedWorkload, ground: Ground, stages: Stages
     ) -> RunResult:
