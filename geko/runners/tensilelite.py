@@ -27,7 +27,7 @@ from geko.runners.process import ProcessResult, cap_output, last_line, memory_fa
 from geko.runners.tensilelite_client import build_tensilelite_client, default_build_dir
 from geko.runners.tensilelite_progress import Follower
 from geko.runners.tensilelite_reading import TuneReading, read_outputs, with_failure
-from geko.runners.tensilelite_salvage import salvage
+from geko.runners.tensilelite_salvage import Salvaged, salvage
 from geko.runners.tensilelite_spec import RUNNING, BuildFolder, TuneSpec
 from geko.warehouse.queue import Claim, JobResult
 
@@ -111,7 +111,7 @@ class _Job:
                 "this hipBLASLt checkout has no tensilelite to tune with", path=self.program
             )
         self.folder = BuildFolder.of(spec, claim.job_id, context.env)
-        self.salvaged = 0
+        self.salvaged = Salvaged()
 
     def execute(self) -> JobResult:
         """Run Tensile, and read what it left."""
@@ -155,7 +155,7 @@ class _Job:
         last = self._run(client, follower, lock, finishing=True)
         if not finished and not self.folder.logic:
             # A later attempt must not take this table for that of a whole run.
-            self.salvaged = 0
+            self.salvaged = Salvaged()
             self.folder.drop_results()
         return last if last.outcome == "released" else result
 
@@ -206,8 +206,8 @@ class _Job:
             settings["CpuThreads"] = self.context.cpu_threads
         if self.folder.has_results or self.salvaged:
             settings["ForceRedoBenchmarkProblems"] = 0
-        if self.salvaged:
-            # Efficiencies want the clock, which the log doesn't hold: rates do as well.
+        if self.salvaged and not self.salvaged.has_clock:
+            # Efficiencies want the clock, which this log doesn't hold: rates have to do.
             settings["UseEffLike"] = 0
         return [
             self.program, self.folder.config, self.folder.path, "--prebuilt-client", client,

@@ -7,7 +7,9 @@ puts its own: this writes one with the winners so far.
 
 from __future__ import annotations
 
+import re
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -22,34 +24,50 @@ _COLUMNS = (
     "TotalGranularity", "WinnerGFlops", "WinnerTimeUS", "WinnerIdx", "WinnerName",
 )  # fmt: skip
 _SIZE = ("m", "n", "batch", "k")
+_CLOCK = re.compile(r"Max frequency: (\d+)")
 
 
-def salvage(folder: BuildFolder, text: str) -> int:
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """What could be saved.
+
+    Attributes:
+        n_sizes: sizes that have a winner.
+        has_clock: the table holds the device's clock, so that efficiencies can be made of its rates.
+    """
+
+    n_sizes: int = 0
+    has_clock: bool = False
+
+    def __bool__(self) -> bool:
+        return self.n_sizes > 0
+
+
+def salvage(folder: BuildFolder, text: str) -> Salvaged:
     """Write a table of winners for a grid that ended early.
 
     Args:
         folder: the job's folder.
         text: all that was printed.
-
-    Returns:
-        Sizes that have a winner; 0 where nothing could be done.
     """
     group = _group(folder.path)
     # Without a column of winners in its tables, Tensile looks for another file, with all rates.
     if group is None or not folder.spec.setting("CSVExportWinner", 1):
-        return 0
+        return Salvaged()
     rows = winners(text, checked=folder.spec.setting("NumElementsToValidate", 0) != 0)
     wanted = pl.DataFrame(list(folder.spec.sizes), schema=dict.fromkeys(_SIZE, pl.Int64), orient="row")
     rows = wanted.unique(maintain_order=True).join(rows, on=_SIZE, how="inner", maintain_order="left")
     if not len(rows):
-        return 0
-    lines = [", ".join(_COLUMNS)]
+        return Salvaged()
+    clock = _CLOCK.search(text)
+    more = [] if clock is None else [clock[1]]
+    lines = [", ".join([*_COLUMNS, *(["DeviceMaxFreq"] if more else [])])]
     for number, row in enumerate(rows.iter_rows(named=True)):
         m, n, batch, k = (row[name] for name in _SIZE)
         lda, ldb = (k if row["trans_a"] != "N" else m), (n if row["trans_b"] != "N" else k)
         cells = [
             number, m, n, batch, k, m, m, lda, ldb, 2 * m * n * batch * k, 0, "-nan", f"{row['gflops']:.6g}",
-            f"{row['us']:.6g}", row["solution_index"], row["solution_name"],
+            f"{row['us']:.6g}", row["solution_index"], row["solution_name"], *more,
         ]  # fmt: skip
         lines.append(", ".join(map(str, cells)))
     data = folder.path / DATA
@@ -59,7 +77,7 @@ def salvage(folder: BuildFolder, text: str) -> int:
         if path.suffix != ".csv":
             shutil.copyfile(path, data / path.name.replace("00_Final", f"{group.name}_CSVWinner", 1))
     write_text_atomic(data / f"{group.name}_CSVWinner.csv", "\n".join(lines) + "\n")
-    return len(rows)
+    return Salvaged(len(rows), clock is not None)
 
 
 def winners(text: str, *, checked: bool) -> pl.DataFrame:

@@ -13,7 +13,8 @@ from geko.domain.kernel_name import parse_name
 from geko.runners.base import MEASUREMENTS, utc_now
 from geko.runners.tensilelite_progress import Follower
 from geko.runners.tensilelite_reading import TuneReading, read_outputs, with_failure
-from geko.runners.tensilelite_spec import TuneSpec
+from geko.runners.tensilelite_salvage import Salvaged, salvage
+from geko.runners.tensilelite_spec import BuildFolder, TuneSpec
 from geko.warehouse.queue import Claim
 
 SIZE = (1024, 512, 1, 2048)
@@ -214,3 +215,32 @@ def test_real_logs_and_tables(shared: Path, name: str) -> None:
     assert set(both.measurements["iters"].to_pylist()) == {50} and set(
         both.measurements["cold_iters"].to_pylist()
     ) == {30}
+
+
+def test_salvaged_tables_hold_the_best_of_each_size(tmp_path: Path) -> None:
+    """The form that Tensile reads, its own names and places, and the clock where it was printed."""
+    other = (256, 4096, 2, 512)
+    job = spec(SIZE, other)
+    data = tmp_path / "build_x/1_BenchmarkProblems/Cijk_x_00/Data"
+    data.mkdir(parents=True)
+    (data / "00_Final.yaml").write_text("solutions")
+    (data / "00_Final.csv").touch()
+    text = (
+        line(A, "PASSED", "50") + line(B, "FAILED", "10", 1) + line(C, "PASSED", "40", 2)
+        + line(A, "PASSED", "9", size=other)
+    )  # fmt: skip
+    folder = BuildFolder(tmp_path / "build_x", job, "job")
+    assert salvage(folder, text) == Salvaged(2, False)
+    table = (folder.path / "2_BenchmarkData/Cijk_x_00_CSVWinner.csv").read_text().splitlines()
+    assert (folder.path / "2_BenchmarkData/Cijk_x_00_CSVWinner.yaml").read_text() == "solutions"
+    first, second = (dict(zip(table[0].split(", "), row.split(", "), strict=True)) for row in table[1:])
+    assert (first["WinnerIdx"], first["WinnerTimeUS"], first["WinnerName"]) == ("2", "40", C)
+    assert [second[f"Size{letter}"] for letter in "IJKL"] == ["256", "4096", "2", "512"]
+    assert [second[f"LD{letter}"] for letter in "DCAB"] == ["256", "256", "512", "512"]
+    assert salvage(folder, "Successfully retrieve Max frequency: 2200 for device 0\n" + text) == Salvaged(
+        2, True
+    )
+    table = (folder.path / "2_BenchmarkData/Cijk_x_00_CSVWinner.csv").read_text().splitlines()
+    assert table[0].endswith(", DeviceMaxFreq") and table[1].endswith(", 2200")
+    assert not salvage(folder, line(A, "FAILED", "50")), "nothing passed"
+    assert not salvage(BuildFolder(tmp_path / "other", job, "job"), text), "no kernels were built there"
