@@ -40,6 +40,7 @@ class Part(StrEnum):
     verdicts = "verdicts"
     worth = "worth"
     contributions = "contributions"
+    shapes = "shapes"
 
 
 _PARTS = {
@@ -48,6 +49,7 @@ _PARTS = {
     Part.verdicts: "status/verdicts",
     Part.worth: "status/worth",
     Part.contributions: "status/contributions",
+    Part.shapes: "status/shapes",
 }
 
 
@@ -55,7 +57,9 @@ def status(
     part: Annotated[
         Part | None,
         typer.Argument(
-            help="One of these.  [default: all as tables, progress as JSON or CSV]", show_default=False
+            help="One of these; shapes: every shape with its class and why.  "
+            "[default: all but shapes as tables, progress as JSON or CSV]",
+            show_default=False,
         ),
     ] = None,
     db: o.Db = None,
@@ -64,7 +68,8 @@ def status(
     """What runs now (stage, done, failed, time left), on which devices, how shapes were judged so far or last, and what
     that is worth."""
     with o.existing(db) as warehouse:
-        asked = [part] if part else list(Part) if form is o.Form.table else [Part.progress]
+        everything = [name for name in Part if name is not Part.shapes]
+        asked = [part] if part else everything if form is o.Form.table else [Part.progress]
         for at, name in enumerate(asked):
             now = {"now": warehouse.now()} if name in (Part.progress, Part.devices) else {}
             rows = warehouse.query(_PARTS[name], **now)

@@ -71,6 +71,8 @@ def test_every_other_class(bench: Bench) -> None:
     )
     assert found["wrong_result"][1] == "the tuned kernel's result is wrong (norm error 0.5)"
     bench.decide()
+    listed = bench.scratch.query("status/shapes").to_pylist()
+    assert len(listed) == 10 and {row["verdict"] for row in listed} == {*shapes, "kept"}
     rows = bench.rows(
         "SELECT problem_id, count(*) AS n, min(reason) AS reason FROM selection GROUP BY problem_id"
     )
