@@ -1,13 +1,19 @@
-"""Writing files so that a reader sees the old content or the new, never half of it."""
+"""Writing files so that a reader sees the old content or the new, never half of it; and locks on files."""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
+
+from geko.errors import Interrupted
+
+_POLL_S = 0.2
 
 
 @contextlib.contextmanager
@@ -56,3 +62,36 @@ def write_bytes_atomic(path: str | Path, data: bytes) -> None:
     """Write bytes to ``path`` atomically."""
     with atomic_writer(path, "wb") as handle:
         handle.write(data)
+
+
+@contextlib.contextmanager
+def file_lock(
+    path: str | Path, stop: threading.Event | None = None, what: str | None = None
+) -> Iterator[int]:
+    """Hold the lock of a file, which is made if it is not there.
+
+    Args:
+        path: the lock file; missing parent directories are made.
+        stop: ends the waiting when it is set.
+        what: what is waited for, for the error; the path if not given.
+
+    Yields:
+        A descriptor. A program that inherits it keeps the lock until it ends.
+
+    Raises:
+        Interrupted: ``stop`` was set before the lock was free.
+    """
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    waiter = stop or threading.Event()
+    handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if waiter.wait(_POLL_S):
+                    raise Interrupted(f"stopped while waiting for {what or path}") from None
+        yield handle
+    finally:
+        os.close(handle)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import resource
+import threading
 from pathlib import Path
 
 import pytest
 
-from geko.fsio import atomic_writer, write_text_atomic
+from geko.errors import Interrupted
+from geko.fsio import atomic_writer, file_lock, write_text_atomic
 
 
 def test_a_disk_that_takes_no_more_leaves_the_old_file(tmp_path: Path) -> None:
@@ -34,3 +36,15 @@ def test_a_block_that_fails_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         write()
     assert list(path.parent.iterdir()) == []
+
+
+def test_a_lock_has_one_holder_and_waiting_can_be_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "x.lock"
+    stop = threading.Event()
+    stop.set()
+    with file_lock(path):
+        with pytest.raises(Interrupted, match="waiting for the client"), file_lock(path, stop, "the client"):
+            raise AssertionError("two holders")
+        assert path.is_file()
+    with file_lock(path, stop):
+        pass

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geko.errors import InputError, UsageError
-from geko.export.record import record_files, remove_stale
-from geko.log import logger
+from geko.export.record import put_logic
 
 if TYPE_CHECKING:
     from geko.library.model import LibraryCollection
@@ -87,12 +86,4 @@ def export_logic(
         collection = None if merged is None else kept_and_all(warehouse, run_id, merged, None)[0]
     else:
         collection = extract_library(warehouse, run_id, reference, kept_only=True)
-    paths = [] if collection is None else collection.dump(folder)
-    record_files(warehouse, run_id, run["simulated"], [("library-logic", path) for path in paths])
-    remove_stale(warehouse, folder, paths)
-    others = sorted(path.name for path in set(folder.glob("*.yaml")) - set(paths))
-    if others:
-        logger.warning(
-            "%s also holds %d file(s) that are not of this run: %s", folder, len(others), others[0]
-        )
-    return paths
+    return put_logic(warehouse, run_id, folder, run["simulated"], collection, "library-logic")

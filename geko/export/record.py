@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from geko.log import logger
 
 if TYPE_CHECKING:
+    from geko.library.model import LibraryCollection
     from geko.warehouse import Warehouse
 
 
@@ -75,3 +76,24 @@ def remove_stale(warehouse: Warehouse, folder: Path, written: Iterable[Path]) ->
         path.unlink()
         removed.append(path)
     return removed
+
+
+def put_logic(
+    warehouse: Warehouse,
+    run_id: str,
+    folder: Path,
+    simulated: bool,
+    collection: LibraryCollection | None,
+    kind: str,
+) -> list[Path]:
+    """Write libraries into a folder, then remove what an earlier export of it left."""
+    paths = [] if collection is None else collection.dump(folder)
+    record_files(warehouse, run_id, simulated, [(kind, path) for path in paths])
+    if folder.is_dir():
+        remove_stale(warehouse, folder, paths)
+        others = sorted(path.name for path in set(folder.glob("*.yaml")) - set(paths))
+        if others:
+            logger.warning(
+                "%s also holds %d file(s) that are not of this run: %s", folder, len(others), others[0]
+            )
+    return paths

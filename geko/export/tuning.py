@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geko.export.record import record_files, remove_stale
+from geko.export.record import put_logic, record_files
 from geko.export.tuned_logic import kept_and_all, merged_logic
 from geko.fsio import write_text_atomic
-from geko.log import logger
 
 if TYPE_CHECKING:
-    from geko.library.model import LibraryCollection
     from geko.runs.setup import Library
     from geko.warehouse import Warehouse
 
@@ -66,27 +64,6 @@ def export_libraries(
     )
     paths = put_logic(warehouse, run_id, folder / "final_libs", run["simulated"], final, "library-logic")
     return paths + put_logic(warehouse, run_id, folder / "full_libs", run["simulated"], full, "full-logic")
-
-
-def put_logic(
-    warehouse: Warehouse,
-    run_id: str,
-    folder: Path,
-    simulated: bool,
-    collection: LibraryCollection | None,
-    kind: str,
-) -> list[Path]:
-    """Write libraries into a folder, then remove what an earlier export of it left."""
-    paths = [] if collection is None else collection.dump(folder)
-    record_files(warehouse, run_id, simulated, [(kind, path) for path in paths])
-    if folder.is_dir():
-        remove_stale(warehouse, folder, paths)
-        others = sorted(path.name for path in set(folder.glob("*.yaml")) - set(paths))
-        if others:
-            logger.warning(
-                "%s also holds %d file(s) that are not of this run: %s", folder, len(others), others[0]
-            )
-    return paths
 
 
 def export_configure(warehouse: Warehouse, run_id: str, folder: Path) -> list[Path]:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import importlib.util
 import json
@@ -15,11 +13,11 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from geko.errors import Interrupted, MissingFileError, ToolError
-from geko.fsio import write_text_atomic
+from geko.fsio import file_lock, write_text_atomic
 from geko.hipblaslt import HipblasltRoot
 from geko.log import logger
 from geko.runners.gpu_tools import rocm_folder
@@ -30,7 +28,6 @@ _KEY_FILE = "hash.txt"
 _TAIL = 4000
 #: A build that prints nothing for so long hangs: seconds.
 _STALL_S = 1800.0
-_POLL_S = 0.2
 
 
 def git_state(path: str | Path) -> dict[str, str]:
@@ -140,7 +137,7 @@ def build_tensilelite_client(
     if root.is_simulated:
         variables["ROCM_PATH"] = str(root.path / "rocm")
     key = client_key(hipblaslt, gpu_targets, variables)
-    with _locked(folder.with_name(f".{folder.name}.lock"), stop):
+    with file_lock(folder.with_name(f".{folder.name}.lock"), stop, "the tensilelite client"):
         if client.is_file() and key_file.is_file() and key_file.read_text(encoding="utf-8").strip() == key:
             logger.info("the tensilelite client in %s is up to date", folder)
             return client
@@ -176,24 +173,6 @@ def _invoke(root: HipblasltRoot) -> list[str]:
     if importlib.util.find_spec("invoke") is None:
         raise ToolError("building the tensilelite client needs the package invoke: pip install invoke")
     return [sys.executable, "-m", "invoke"]
-
-
-@contextlib.contextmanager
-def _locked(path: Path, stop: threading.Event | None) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    waiter = stop or threading.Event()
-    handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if waiter.wait(_POLL_S):
-                    raise Interrupted("stopped while waiting for the tensilelite client") from None
-        yield
-    finally:
-        os.close(handle)
 
 
 def _remove_build(folder: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
 import re
 import shutil
 import threading
@@ -15,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from geko.domain.arch import get_arch
-from geko.errors import InputError, Interrupted
-from geko.fsio import write_text_atomic
+from geko.errors import InputError
+from geko.fsio import file_lock, write_text_atomic
 from geko.log import logger
 
 _EXACT = re.compile(r"^[^#\n]*?\bExact:\s*\[([\d\s,]+)\]", re.MULTILINE)
 _NAME = re.compile(r"[\w.+-]+")
 _MARK = "geko-job.json"
-_POLL_S = 0.2
 CHECKPOINT = "*.checkpoint"
 LOGIC = "3_LibraryLogic"
 DATA = "2_BenchmarkData"
@@ -198,21 +195,8 @@ class BuildFolder:
         Raises:
             Interrupted: if ``stop`` is set before it is free.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(
-            self.path.with_name(f".{self.path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600
-        )
-        try:
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if stop.wait(_POLL_S):
-                        raise Interrupted(f"stopped while waiting for {self.path}") from None
+        with file_lock(self.path.with_name(f".{self.path.name}.lock"), stop, str(self.path)) as handle:
             yield handle
-        finally:
-            os.close(handle)
 
     def prepare(self) -> int:
         """Make it ready: keep what an earlier attempt can go on from, remove the rest.

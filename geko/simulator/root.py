@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -11,11 +9,11 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from geko.domain.arch import Arch, get_arch
 from geko.errors import InputError, MissingFileError
+from geko.fsio import file_lock
 from geko.library import logic_yaml
 from geko.simulator.config import DRIVER_VERSION, FILE, ROCM_VERSION, Config
 from geko.simulator.create_cli import condense_folder
@@ -109,7 +107,7 @@ def make_root(
     # Where Python and the package lie is written into the programs, but is no property of the machine.
     program = f"{_LAYOUT}\0{sys.executable}\0{Path(__file__).resolve().parent}\0{root}\0{yaml_path}"
     stamp = hashlib.sha256(f"{digest}\0{program}".encode()).hexdigest()
-    with _locked(root):
+    with file_lock(root.parent / f".{root.name}.lock"):
         if root.exists():
             if not (root / FILE).is_file():
                 if any(root.iterdir()) if root.is_dir() else True:
@@ -156,17 +154,6 @@ def _yaml_path() -> str | None:
     import yaml
 
     return str(Path(yaml.__file__).resolve().parents[1]) if yaml.__file__ else None
-
-
-@contextlib.contextmanager
-def _locked(root: Path) -> Iterator[None]:
-    root.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(root.parent / f".{root.name}.lock", os.O_CREAT | os.O_RDWR, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _swap(fresh: Path, root: Path) -> None:
