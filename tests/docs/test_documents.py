@@ -21,7 +21,7 @@ from geko.warehouse import Warehouse
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-#: Pages of which every command line is held to the CLI and every snippet is run.
+#: Pages that tell how to use GEKO: they have command lines, and every snippet and query of theirs is run.
 HELD = [
     ROOT / "README.md",
     *(
@@ -38,7 +38,7 @@ def _ids(path: Path) -> str:
 def _command_lines(path: Path) -> Iterator[list[str]]:
     """Words behind ``geko`` of every command line of a page: indented lines and code in the text."""
     text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    quoted = re.findall(r"`(geko [^`]+)`", text)
+    quoted = re.findall(r"`(geko [^`\\]+)`", text)
     shown = re.findall(r"^ {4,}(?:\$ |.*&& )?(geko [a-z-].*(?:\n {6,}.*)*)$", text, re.MULTILINE)
     for line in [*quoted, *shown]:
         first = line if '"' in line else line.splitlines()[0]
@@ -63,12 +63,12 @@ def _command(words: list[str]) -> tuple[Any, list[str]]:
     return command, words[at:]
 
 
-@pytest.mark.parametrize("page", HELD, ids=_ids)
+@pytest.mark.parametrize("page", PAGES, ids=_ids)
 def test_command_lines_are_those_of_the_cli(page: Path) -> None:
     from geko.cli.legacy import translate
 
     lines = list(_command_lines(page))
-    assert len(lines) >= 3
+    assert len(lines) >= 3 or page not in HELD
     for words in lines:
         words = translate(words)
         if words[0].startswith("-"):
