@@ -120,10 +120,6 @@ def test_files_of_the_working_directory(tuned: Tuned) -> None:
 
 def test_the_run_again_schedules_nothing_and_exports_the_same(tuned: Tuned) -> None:
     before = libraries(tuned.out / "final_libs")
-    (run,) = rows(
-        tuned.db,
-        f"SELECT run_id::VARCHAR AS id FROM run WHERE kind = 'configure' AND workdir = '{tuned.out}'",
-    )
     asked = replace(options(tuned.out), workdir=None)
     again = run_optimize(tuned.db, asked, run=tuned.result.run_id[:8], verbose=0)
     assert again.workdir == tuned.out and again.n_scheduled == 0 and again.run_id == tuned.result.run_id
