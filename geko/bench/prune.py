@@ -58,7 +58,7 @@ def prune_library(
     scale_tol: bool = True,
     other_keys: Sequence[str] = (),
 ) -> Library:
-    """Cut a library to the fewest solutions that keep its speed on its own sizes (spec/upstream-core.md 7.10).
+    """Cut a library to the fewest solutions that keep its speed on its own sizes.
 
     Every cluster is built and all its solutions are timed on all its sizes; what was built and timed is reused when the
     call is made again.

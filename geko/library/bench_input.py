@@ -1,4 +1,4 @@
-"""hipblaslt-bench input for the sizes of a library (spec/upstream-core.md 3.2, 7.5)."""
+"""hipblaslt-bench input for the sizes of a library."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def create(
     extra_args: Iterable[str] = (),
     stop_requested: Callable[[], None] | None = None,
 ) -> Build:
-    """Build a library (spec/upstream-core.md 7.9).
+    """Build a library with TensileCreateLibrary of the checkout.
 
     The tool runs in a scratch directory inside the output, so that the MatchTable.yaml which it writes to its
     working directory is that of this build, whatever else is built at the same time.

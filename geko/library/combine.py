@@ -103,7 +103,7 @@ def merge_solutions(
     pattern: str = "**/3_LibraryLogic/*.yaml",
     trim_size: bool = True,
 ) -> LibraryCollection:
-    """Merge the logic files that tuning runs left, by file name (spec/upstream-core.md 7.6).
+    """Merge the logic files that tuning runs left, by file name.
 
     Args:
         input_dir: where the runs lie.
@@ -183,7 +183,7 @@ def _clear_defaults(library: Library) -> None:
 def extract_solutions(
     winners_df: Any, match_table: Any, logic_root: str | Path | None = None
 ) -> LibraryCollection:
-    """Make libraries of the solutions that a search found best (spec/upstream-core.md 7.7).
+    """Make libraries of the solutions that a search found best.
 
     Args:
         winners_df: frame with ``solutionIdx`` (index in the built library) and ``m, n, batch_count, k``; left
@@ -291,7 +291,7 @@ def _arch_value(library: Library) -> Any:
 
 
 def from_dataframe(df: Any, lib_dir: str | Path, type_override: str | None = None) -> LibraryCollection:
-    """Keep the sizes that a frame names, and the solutions that they use (spec/upstream-core.md 7.8).
+    """Keep the sizes that a frame names, and the solutions that they use.
 
     Args:
         df: frame with ``lib`` (file name) and ``m, n, batch_count, k``.

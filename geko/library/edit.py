@@ -93,8 +93,7 @@ def bias_types(problem_type: dict[str, Any]) -> list[int] | None:
 
 
 def add_epilogues_in_place(library: Library) -> None:
-    """Make kernels that were tuned as plain GEMMs serve calls with bias and activation, too
-    (spec/upstream-core.md 7.4).
+    """Make kernels that were tuned as plain GEMMs serve calls with bias and activation, too.
 
     Args:
         library: changed in place: problem type, ActivationFuncCall, names and file name. Doing it twice

@@ -2,7 +2,7 @@
 
 TensileCreateLibrary writes one beside a build: a mapping ``index: [logic file, local index]``, the entries
 wrapped over one or two lines. The indices of two builds of the same files may differ, so a table belongs to
-one build (spec/upstream-core.md, 7.7).
+one build.
 """
 
 from __future__ import annotations

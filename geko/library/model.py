@@ -1,7 +1,7 @@
 """One library logic file as an object, in whichever of its layouts it was written.
 
-List layout: 9 to 13 elements by position (spec/formats.md 1e, spec/upstream-core.md 7.1); dict layout: the
-same things by name. In either one ``Solutions`` is a list, or a mapping ``{SolutionDefaults, Solutions}``;
+List layout: 9 to 13 elements by position, as Tensile's LibraryIO writes it; dict layout: the same
+things by name. In either one ``Solutions`` is a list, or a mapping ``{SolutionDefaults, Solutions}``;
 solutions hold all their parameters or only the differences from the defaults. What isn't understood is
 carried through unchanged.
 """

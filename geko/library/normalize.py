@@ -34,7 +34,7 @@ def normalize(
     *,
     timeout: float | None = 600.0,
 ) -> Library:
-    """Convert a file of the list layout to the dict layout of 2026 (spec/upstream-core.md 7.3).
+    """Convert a file of the list layout to the dict layout of 2026.
 
     Which parameters are left out as defaults is decided by the Tensile of the checkout, which is run for it.
 

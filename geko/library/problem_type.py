@@ -1,4 +1,4 @@
-"""What a library's ProblemType says, in hipBLASLt's words (spec/upstream-core.md 2.5, 7.2, 7.5)."""
+"""What a library's ProblemType says, in hipBLASLt's words."""
 
 from __future__ import annotations
 

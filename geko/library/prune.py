@@ -1,4 +1,4 @@
-"""The fewest solutions that keep a library's speed: a greedy cover (spec/upstream-core.md 7.10)."""
+"""The fewest solutions that keep a library's speed: a greedy cover."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Merging tuned logic into an existing tree, as TensileMergeLibrary does, with a minimal textual change.
 
-What a merge means is taken over from the tool of hipBLASLt 0.12.1 (spec/formats.md 1e): same entries, same
+What a merge means is taken over from the tool of hipBLASLt 0.12.1: same entries, same
 solutions, same numbers. Different on purpose: files without a size table keep their solutions; untouched
 text stays byte for byte; a merged file is written atomically; everything that happened to a size is
 listed. docs/library.md has the whole list.

@@ -47,7 +47,7 @@ class PyyamlScalars:
 
 
 class TensileScalars:
-    """Scalars by the loader that TensileCreateLibrary uses (spec/formats.md, 1e).
+    """Scalars by the loader that TensileCreateLibrary uses.
 
     true/yes/false/no in any case are booleans even when quoted; '' ``null`` ``~`` are None only when
     unquoted; digits after the sign are an int; what ``float()`` takes is a float (``1e5``, ``nan``, ``inf``);

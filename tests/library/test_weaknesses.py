@@ -1,4 +1,4 @@
-"""One test per weakness of the original's library code, by its number (spec/upstream-core.md 11.1, 11.2)."""
+"""Where the library code of the original went wrong: one test for each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def hip(tmp_path: Path) -> Path:
     return tmp_path / "hip"
 
 
-def test_w16_an_index_just_past_the_end_is_dangling_and_order_is_kept() -> None:
+def test_an_index_just_past_the_end_is_dangling_and_order_is_kept() -> None:
     # As many solutions as are referenced, one of the references being to the number right behind the last.
     sizes = [[[9, 1, 1, 1], [1, 1.0]], [[1, 1, 1, 1], [2, 1.0]], [[5, 1, 1, 1], [0, 1.0]]]
     library = lib(list_form(2, sizes))
@@ -46,7 +46,7 @@ def test_w16_an_index_just_past_the_end_is_dangling_and_order_is_kept() -> None:
     assert lib(list_form(2, sizes)).trim().dumps() == library.trim().dumps(), "the same file from run to run"
 
 
-def test_w17_the_first_file_of_a_group_is_sanitised_too(tmp_path: Path) -> None:
+def test_the_first_file_of_a_group_is_sanitised_too(tmp_path: Path) -> None:
     for run in ("a", "b"):
         write(tmp_path / run / "3_LibraryLogic", list_form(1, [[[ord(run), 1, 1, 1], [0, 1.0]]]))
     (merged,) = operations.merge_solutions(tmp_path, epilogues=False)
@@ -62,7 +62,7 @@ def _two_types(root: Path) -> Path:
     return table
 
 
-def test_w18_equality_and_gridbased_files_of_one_name_are_not_mixed(tmp_path: Path) -> None:
+def test_equality_and_gridbased_files_of_one_name_are_not_mixed(tmp_path: Path) -> None:
     frame = pl.DataFrame({"m": [1, 2], "n": 1, "batch_count": 1, "k": 1, "solutionIdx": [0, 1]})
     libs = operations.extract_solutions(frame, _two_types(tmp_path))
     assert [[own["MacroTile0"] for own in one.solutions] for one in libs] == [[16], [128]]
@@ -78,7 +78,7 @@ def _full(tmp_path: Path, tuned: list[Any], reference: list[Any]) -> Any:
     return operations.from_full_dataframe([row | {"solutionIdx_reference": 0}], tmp_path / "libs", table)
 
 
-def test_w18b_a_reference_solution_comes_complete_and_under_the_librarys_type(tmp_path: Path) -> None:
+def test_a_reference_solution_comes_complete_and_under_the_librarys_type(tmp_path: Path) -> None:
     reference = [*list_form(1), {"DepthU": 128, "OnlyInDefaults": 5}]
     del reference[5][0]["DepthU"]
     tuned = [*list_form(1), {"DepthU": 32}]
@@ -93,14 +93,14 @@ def test_w18b_a_reference_solution_comes_complete_and_under_the_librarys_type(tm
     assert adopted["ProblemType"] == full.problem_type
 
 
-def test_w18b_a_reference_solution_of_other_types_is_refused(tmp_path: Path) -> None:
+def test_a_reference_solution_of_other_types_is_refused(tmp_path: Path) -> None:
     reference = list_form(1)
     reference[4]["DestDataType"] = 0
     with pytest.raises(InputError, match="the reference solution's DestDataType is 0"):
         _full(tmp_path, list_form(1), reference)
 
 
-def test_w29_two_builds_at_once_keep_their_own_match_table(
+def test_two_builds_at_once_keep_their_own_match_table(
     hip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty = tmp_path / "cwd"
@@ -125,7 +125,7 @@ def test_w29_two_builds_at_once_keep_their_own_match_table(
     assert list(empty.iterdir()) == [], "nothing is written to the working directory, which may be read-only"
 
 
-def test_w41_compressed_builds_count_and_changed_logic_does_not(
+def test_compressed_builds_count_and_changed_logic_does_not(
     hip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_ZLIB", ".zlib")
@@ -136,7 +136,7 @@ def test_w41_compressed_builds_count_and_changed_logic_does_not(
     assert not is_built(tmp_path / "out", tmp_path / "libs")
 
 
-def test_w42_a_folder_of_several_architectures_is_refused(hip: Path, tmp_path: Path) -> None:
+def test_a_folder_of_several_architectures_is_refused(hip: Path, tmp_path: Path) -> None:
     write(tmp_path / "libs", list_form(1), "a.yaml")
     write(tmp_path / "libs", list_form(1, arch="gfx950"), "b.yaml")
     with pytest.raises(InputError, match=r"gfx942 \(a\.yaml\), gfx950 \(b\.yaml\)"):
@@ -144,7 +144,7 @@ def test_w42_a_folder_of_several_architectures_is_refused(hip: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("dest", [6, 8])
-def test_w43_integer_outputs_get_no_epilogue_and_no_error(dest: int) -> None:
+def test_integer_outputs_get_no_epilogue_and_no_error(dest: int) -> None:
     data = list_form()
     data[4] |= {"DataType": 8, "DestDataType": dest, "ComputeDataType": 6}
     library = lib(data)
@@ -153,7 +153,7 @@ def test_w43_integer_outputs_get_no_epilogue_and_no_error(dest: int) -> None:
 
 
 @pytest.mark.parametrize("sizes", [None, []])
-def test_w43_libraries_without_sizes_are_passed_through(sizes: Any) -> None:
+def test_libraries_without_sizes_are_passed_through(sizes: Any) -> None:
     data = list_form(kind="FreeSize")
     data[7] = sizes
     library = lib(data)
