@@ -31,7 +31,7 @@ WITH o AS (
         ra.solution_id AS reference_id, ta.solution_id AS tuned_id, coalesce(ta.is_compared, false) AS is_compared,
         u.n_pairs, u.n_looks, u.n_candidates, u.us_reference, u.us_tuned, u.ratio, u.ratio_low, u.ratio_high, u.log_ratio_se,
         u.confidence, cf.state, cf.n_needed, cf.spread,
-        k.outcome AS check_outcome, k.norm_error, g.us AS us_unlimited,
+        k.outcome AS check_outcome, k.norm_error, k.solution_id AS checked_id, g.us AS us_unlimited,
         coalesce(f.compare_failure, f.outcome) AS failure, if(f.compare_failure IS NULL, f.kind, 'compare') AS failed_kind,
         f.compare_failure, f.verify_failure, coalesce(f.no_solution, false) AS no_solution
     FROM o
@@ -68,6 +68,8 @@ WITH o AS (
             WHEN verify AND check_outcome IS DISTINCT FROM 'passed'
                  AND verify_failure IN ('crash', 'hang', 'memory_fault', 'timeout', 'lost') THEN 'device_fault'
             WHEN verify AND check_outcome IS DISTINCT FROM 'passed' THEN 'not_verified'
+            -- The evidence is about the kernel that ran.
+            WHEN verify AND run_kind = 'search' AND checked_id IS NOT NULL AND checked_id IS DISTINCT FROM tuned_id THEN 'not_verified'
             ELSE 'kept'
         END AS class
     FROM facts
@@ -92,7 +94,8 @@ SELECT
         WHEN 'not_applied' THEN 'the tuned library did not choose the winning kernel for this shape'
         WHEN 'small_gain' THEN concat(printf('%.4f times the stock speed, below up-thr %.4g', ratio, up_thr),
                                       if(rule = 'interval', printf(' (best of %d candidates, %d pairs)', n_candidates, n_pairs), ''))
-        WHEN 'not_verified' THEN concat('faster, but its result was not checked', coalesce(concat(': the verify job ended with ', verify_failure), ''))
+        WHEN 'not_verified' THEN if(check_outcome = 'passed', 'faster, but the check ran another kernel',
+            concat('faster, but its result was not checked', coalesce(concat(': the verify job ended with ', verify_failure), '')))
         ELSE concat(printf('%.4f times the stock speed over %d pairs (%d %% interval %.4f to %.4f)', ratio, n_pairs, round(100 * confidence)::INTEGER,
                            ratio_low, ratio_high),
                     if(verify, ', result correct', ', result NOT checked (--no-verify)'))

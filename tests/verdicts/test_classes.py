@@ -141,6 +141,16 @@ def test_an_error_check_is_no_evidence(bench: Bench) -> None:
     assert bench.verdict(shape)[0] == "not_verified"
 
 
+def test_the_check_of_another_kernel_is_no_evidence(bench: Bench) -> None:
+    right, wrong = confirmed(bench), confirmed(bench)
+    for shape, kernel in ((right, 1), (wrong, 5)):
+        bench.compared(shape, 1)
+        bench.checked(shape, kernel=kernel)
+    found = bench.verdicts()
+    assert found[right][0] == "kept"
+    assert found[wrong] == ("not_verified", "faster, but the check ran another kernel")
+
+
 @pytest.mark.parametrize(("error", "kind"), [(0.031, "wrong_result"), (0.029, "kept")])
 def test_one_wrong_matrix_of_a_batch_is_wrong(bench: Bench, error: float, kind: str) -> None:
     """The error that is printed counts, whatever the batch: divided by 512 matrices 0.031 would look like 0.00006."""

@@ -138,12 +138,14 @@ class Bench:
             self.sample(shape, job, "compare", 100.0 + number, 0, arm="reference", round=number, **place)
             self.sample(shape, job, "compare", us + number, kernel, arm="tuned", round=number, **place)
 
-    def checked(self, shape: str, outcome: str = "passed", error: float = 0.001) -> None:
+    def checked(
+        self, shape: str, outcome: str = "passed", error: float = 0.001, kernel: int | None = None
+    ) -> None:
         self.job(f"verify {shape}", "verify", library="tuned")
         self.add(
             "validation", validation_id=uid(f"check {shape}"), problem_id=shape, library_id=uid("tuned"),
             environment_id=uid("env"), protocol_id=uid("verify"), job_id=uid(f"verify {shape}"), outcome=outcome,
-            norm_error=error,
+            norm_error=error, solution_id=None if kernel is None else uid(f"kernel {kernel}"),
         )  # fmt: skip
 
     def judge(self) -> None:
