@@ -19,19 +19,11 @@ from pathlib import Path
 
 from geko.errors import Interrupted
 from geko.log import logger
-from geko.warehouse.place import make_private_folder
+from geko.warehouse.place import make_private_folder, runtime_folder
 
 _POLL_S = 0.1
 #: Seconds of waiting after which a message says so, and seconds between messages.
 _SAY_AFTER_S, _SAY_EVERY_S = 1.0, 60.0
-
-
-def runtime_folder() -> Path:
-    """Folder for lock files that only this user can write to."""
-    base = os.environ.get("XDG_RUNTIME_DIR")
-    folder = Path(base) / "geko" if base and Path(base).is_dir() else Path(f"/tmp/geko-{os.getuid()}")
-    make_private_folder(folder)
-    return folder
 
 
 def physical_ordinal(ordinal: int, env: Mapping[str, str]) -> str:
@@ -71,7 +63,10 @@ class GpuLock:
         host = socket.gethostname()
         digest = hashlib.sha256(f"{host}:{device}".encode()).hexdigest()[:8]
         safe = "".join(char if char.isalnum() else "-" for char in device)[:24]
-        self.path = (folder or runtime_folder()) / f"gpu-{safe}-{digest}.lock"
+        if folder is None:
+            folder = runtime_folder()
+            make_private_folder(folder)
+        self.path = folder / f"gpu-{safe}-{digest}.lock"
         self._fd: int | None = None
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -70,7 +71,7 @@ def socket_paths(file: Path) -> list[Path]:
     """
     beside = Path(f"{file}.sock")
     digest = hashlib.sha256(os.fsencode(file)).hexdigest()[:24]
-    private = _runtime_folder() / f"{digest}.sock"
+    private = runtime_folder() / f"{digest}.sock"
     return [path for path in (beside, private) if len(os.fsencode(path)) <= _MAX_SOCKET_PATH]
 
 
@@ -84,12 +85,17 @@ def make_private_folder(path: Path) -> None:
     path.mkdir(mode=0o700, exist_ok=True)
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
-        raise PermissionError(f"{path} is not a private folder of this user")
+        raise PermissionError(
+            errno.EACCES,
+            "this is not a private folder of this user: remove it, or name others with XDG_RUNTIME_DIR and TMPDIR",
+            str(path),
+        )
     if status.st_mode & 0o077:
         path.chmod(0o700)
 
 
-def _runtime_folder() -> Path:
+def runtime_folder() -> Path:
+    """Where sockets and locks of this user lie; it may have to be made (`make_private_folder`)."""
     base = os.environ.get("XDG_RUNTIME_DIR")
     return Path(base) / "geko" if base and Path(base).is_dir() else Path(f"/tmp/geko-{os.getuid()}")
 

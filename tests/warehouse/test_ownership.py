@@ -225,7 +225,7 @@ def test_long_paths_get_a_private_folder(
     place.make_private_folder(tmp_path / "geko")
     assert (tmp_path / "geko").stat().st_mode & 0o777 == 0o700
     (tmp_path / "geko").chmod(0o777)
-    with pytest.raises(PermissionError):
+    with pytest.raises(PermissionError, match="private folder of this user: remove it"):
         place.make_private_folder(tmp_path / "geko")
 
 
