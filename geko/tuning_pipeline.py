@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,8 +177,9 @@ class ConfigureRun(Run):
         except (Interrupted, KeyboardInterrupt):
             self._end(warehouse, run_id, "interrupted", {})
             raise Interrupted("interrupted; the same command writes the configs anew") from None
-        except GekoError as error:
-            self._end(warehouse, run_id, "failed", {"error": str(error)})
+        except Exception as error:  # a full disk, too, ends a run
+            with suppress(GekoError):
+                self._end(warehouse, run_id, "failed", {"error": str(error)})
             raise
         return self._report(warehouse, run_id)
 

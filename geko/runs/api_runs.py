@@ -49,7 +49,7 @@ def run_folder(
     if not folder.is_dir():
         raise MissingFileError("no such folder of tuning configs", path=folder)
     with Warehouse.open(db) as warehouse:
-        return FolderRun(db, "tune", Source("workload"), options, anchor, verbose, folder.absolute()).tune(
+        return FolderRun(db, "jobs", Source("workload"), options, anchor, verbose, folder.absolute()).tune(
             warehouse
         )
 
