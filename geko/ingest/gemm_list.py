@@ -123,8 +123,8 @@ def _mapping_rows(
     option = str(item.get("SIZE_OPTION", 0))
     if option == "1":
         raise InputError(
-            "SIZE_OPTION 1 (a generated grid of sizes) can't be read as a workload: list them under Sizes, "
-            "with SIZE_OPTION 0",
+            "SIZE_OPTION 1 (a generated grid of sizes) can't be ingested: give the file to a run with --list, or "
+            "list sizes under Sizes, with SIZE_OPTION 0",
             path=path,
             line=line,
         )
