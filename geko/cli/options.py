@@ -98,7 +98,7 @@ KeepThr = Annotated[
     typer.Option(
         "--keep-thr",
         help="Leave GEMMs alone that take less than this PERCENTAGE of the workload's time (0 to 100; "
-        "0.1 is a thousandth).  [default: 0.1 for search, 0 for bench]",
+        "0.1 is a thousandth).  [default: 0.1 for search, else 0]",
         show_default=False,
     ),
 ]

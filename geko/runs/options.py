@@ -56,7 +56,7 @@ class RunOptions:
     Attributes:
         devices: device ordinals; ``None`` means all that are found.
         keep_thr: percentage of the workload's time in [0, 100] below which a problem is left alone; None for the default
-            of the run's kind (0.1 for search, 0 for bench).
+            of the run's kind (0.1 for search, else 0).
         up_thr: ratio reference/tuned from which a kernel is kept.
         err_thr: largest norm error of a right result.
         duration: seconds a solution is timed in the dense search.
