@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -273,3 +274,24 @@ def test_bench_row_says_everything_that_is_unusual(scratch: Scratch) -> None:
 def test_integer_inputs_take_integers(scratch: Scratch) -> None:
     problem = Problem("T", "N", 16, 32, 1, 64, "i8_r", "i8_r", "i32_r", "i32_r", "i32_r")
     assert bench_row(scratch, problem, '{"initialization":"trig_float"}')["initialization"] == "rand_int"
+
+
+def test_words_for_people(scratch: Scratch) -> None:
+    plain = Problem("T", "N", 8, 4, 1, 16, "bf16_r", "bf16_r", "bf16_r", "bf16_r", "f32_r")
+    odd = replace(
+        plain, bias_type="bf16_r", bias_source="a", activation="gelu", scale_a=1, scale_b=1, grouped=True, lda=32,
+        stride_b=1024,
+    )  # fmt: skip
+    rows = scratch.sql(
+        "SELECT epilogue_text(p) AS wants, leading_text(p) AS leads FROM p",
+        {"p": problem_table([plain, odd])},
+    ).to_pylist()
+    assert rows == [
+        {"wants": "none", "leads": "packed"},
+        {"wants": "bias bf16_r from a, gelu, scale A/B 1/1, grouped", "leads": "lda 32, stride b 1024"},
+    ]
+    (row,) = scratch.sql(
+        "SELECT real_trans('C', 'f32_r') AS r, real_trans('C', 'f32_c') AS c, real_trans('N', 'f32_r') AS n",
+        {},
+    ).to_pylist()
+    assert row == {"r": "T", "c": "C", "n": "N"}
