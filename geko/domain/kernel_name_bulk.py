@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from geko.domain.kernel_columns import HOT_COLUMNS, HOT_TOKENS, hot_head
 from geko.domain.kernel_name import (
-    HOT_COLUMNS,
-    HOT_TOKENS,
     Head,
     KernelName,
     Token,
-    hot_head,
     is_element,
     is_kernel_token,
     is_tile,

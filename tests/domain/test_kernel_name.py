@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geko.domain.identity import canonical_json
-from geko.domain.kernel_name import HOT_COLUMNS, parse_head, parse_name, parse_names, parse_token
+from geko.domain.kernel_columns import HOT_COLUMNS
+from geko.domain.kernel_name import parse_head, parse_name, parse_names, parse_token
 
 _COMMON = (
     "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x224x64_MI16x16x1_CMS_SN_LDSB0_AFC1_AFEM1_AFEM1_ASEM1_CLR1"
