@@ -22,6 +22,11 @@ def closing_lines(warehouse: Warehouse, run_id: str, kind: str, ground: Ground, 
         if metrics["counts"]["n_kept"]:
             run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
             lines += _next_commands(ground, workdir, run["label"])
+    if kind == "tune" and (n_new := warehouse.query("tune/only_new", run_id=run_id)["n"][0].as_py()):
+        lines.append(
+            f"{n_new} GEMM(s) have a new kernel and no solution in the stock library to compare it with: it is in "
+            f"{workdir / 'libs'} only"
+        )
     lines.append(f"Run {run_id[:8]} ({word} times) is in {warehouse.path}; files are in {workdir}")
     return lines
 

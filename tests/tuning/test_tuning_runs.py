@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tuning_support import log_file, options, rows, source
+from tuning_support import LOG, NO_STOCK, log_file, options, rows, source
 
 from geko.errors import InputError, RunFailedError, UsageError
 from geko.library.model import load_collection
@@ -136,7 +136,8 @@ def test_a_changed_folder_counts_as_it_stands_and_is_never_written(tuned: Tuned,
     """With the exhaustive backend, which checks no results: its kernels count all the same."""
     db, out = tmp_path / "g.duckdb", tmp_path / "out"
     settings = {"MFMA": [16, 16, 16, 1], "MAX_NUM_KERNELS_PER_CONFIG": 500}
-    run_configure(db, source(tuned.log), options(out, backend="tensile", settings=settings), verbose=0)
+    log = log_file(tmp_path, LOG + NO_STOCK)
+    run_configure(db, source(log), options(out, backend="tensile", settings=settings), verbose=0)
     folder = out / "optimizations"
     text = (folder / "BBS_TN_0.yaml").read_text(encoding="utf-8")
     (folder / "BBS_TN_0.yaml").write_text(text + "# mine\n", encoding="utf-8")
@@ -146,11 +147,15 @@ def test_a_changed_folder_counts_as_it_stands_and_is_never_written(tuned: Tuned,
     result = run_optimize(db, options(out, verify=False, rule="point"), verbose=0)
     assert {path.name: path.read_bytes() for path in folder.glob("*.yaml")} == before
     jobs = f"SELECT config_name AS name, state FROM run_tuning WHERE run_id = '{result.run_id}' ORDER BY name"
-    assert rows(db, jobs) == [{"name": "BBS_TN_0", "state": "done"}]
+    assert rows(db, jobs) == [{"name": name, "state": "done"} for name in ("BBS_TN_0", "HHS_TN_0")]
     sizes = {tuple(size[0]) for library in load_collection(out / "libs") for size in library.sizes}
-    assert sizes == {(512, 512, 1, 1024)}
+    assert sizes == {(512, 512, 1, 1024), (512, 256, 1, 512)}
+    assert any(line.startswith("1 GEMM(s) have a new kernel and no solution") for line in result.lines)
     found = {row["gemm"]: row["verdict"] for row in result.table.to_pylist()}
-    assert found.pop("BBS_TN 1024×256×512") == "undecided" and "undecided" not in found.values()
+    assert (
+        found.pop("BBS_TN 1024×256×512") == "undecided" and found.pop("HHS_TN 512×256×512") == "no_solution"
+    )
+    assert "undecided" not in found.values()
     (counts,) = rows(
         db,
         "SELECT count(*) AS n FROM measurement JOIN protocol USING (protocol_id) WHERE role = 'tune' AND outcome = 'ok'",
@@ -159,6 +164,7 @@ def test_a_changed_folder_counts_as_it_stands_and_is_never_written(tuned: Tuned,
     # The file is put back, the other one taken away: the job of the first is the run's no more.
     (folder / "BBS_TN_1.yaml").write_bytes(removed)
     (folder / "BBS_TN_0.yaml").unlink()
+    (folder / "HHS_TN_0.yaml").unlink()
     run_optimize(db, options(out, verify=False, rule="point"), verbose=0)
     assert rows(db, jobs) == [{"name": "BBS_TN_1", "state": "done"}]
 

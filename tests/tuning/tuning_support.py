@@ -14,12 +14,14 @@ ROW = (
     "a_type: {t}, b_type: {t}, c_type: {t}, d_type: {t}, bias_vector: {bias}, activation_type: none, "
     "compute_type: c_f32_r, call_count: {calls}}}\n"
 )
-#: Two GEMMs that differ in size, one again with a bias, and one whose types can't be tuned.
+#: Two GEMMs that differ in size, one again with a bias, and one that the example library has no solution for.
 LOG = (
     ROW.format(m=512, n=512, k=1024, t="bf16_r", bias="false", calls=10)
     + ROW.format(m=1024, n=256, k=512, t="bf16_r", bias="false", calls=4)
     + ROW.format(m=512, n=512, k=1024, t="bf16_r", bias="true", calls=3)
 )
+NO_STOCK = ROW.format(m=512, n=256, k=512, t="f16_r", bias="false", calls=2)
+#: Types that can't be tuned.
 UNTUNABLE = (
     "- {function: matmul, M: 64, N: 64, K: 64, transA: T, transB: N, batch_count: 1, a_type: i8_r, b_type: i8_r, "
     "c_type: i32_r, d_type: i32_r, compute_type: c_i32_r, call_count: 1}\n"
