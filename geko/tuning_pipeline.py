@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from geko.errors import GekoError, InputError, Interrupted, RunFailedError, UsageError
 from geko.log import logger
-from geko.pipeline import Run, RunResult, new_workdir, stop_signals
+from geko.pipeline import Run, RunResult
 from geko.runs import protocols
 from geko.runs.options import Source
+from geko.runs.sitting import new_workdir, stop_signals
 from geko.runs.tune_configs import FOLDER, LIVE, FolderState
 from geko.runs.tune_options import TuneOptions
 
