@@ -51,7 +51,7 @@ def docs(c: Context) -> None:
 @task
 def build(c: Context) -> None:
     """Build the source distribution and the wheel into dist/."""
-    c.run("python -m pip wheel --no-deps --wheel-dir dist .")
+    c.run("python -m build --outdir dist .")
 
 
 @task

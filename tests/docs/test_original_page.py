@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,24 @@ def test_files_of_a_working_directory_are_written_somewhere() -> None:
             last = name.rstrip("/").split("/")[-1]
             part = re.sub(r"<config>|BBS_TN_0|\*", "", last).lstrip("-_")
             assert part in sources, name
+
+
+def test_tasks_environments_and_development_tools_exist() -> None:
+    rows = dict(_section("development"))
+    tasks = (ROOT / "tasks.py").read_text(encoding="utf-8")
+    named = next(row for row in rows if row.startswith("`invoke"))
+    for task in re.findall(r"`(?:invoke )?(\w+)`", named):
+        assert f"\ndef {task}(" in tasks, task
+    tox = (ROOT / "tox.ini").read_text(encoding="utf-8")
+    assert "[testenv:integration]" in tox and "HIPBLASLT_PATH" in tox
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extra = project["project"]["optional-dependencies"]["dev"]
+    assert extra == project["dependency-groups"]["dev"]
+    tools = {re.split(r"[<>=]", text)[0] for text in extra}
+    assert {"pytest", "ruff", "mypy", "invoke", "tox", "build"} <= tools
+    options = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
+    for option in re.findall(r"`(--[\w-]+)`", next(row for row in rows if "--hipblaslt-path" in row)):
+        assert f'"{option}"' in options, option
 
 
 def test_all_names_of_the_originals_readme_are_there(shared: Path) -> None:
