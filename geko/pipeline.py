@@ -330,7 +330,10 @@ class Run:
             stages.run(
                 "compare", "compare", "plan_compare",
                 self._plan(warehouse, ground, protocols.compare(options)) | both
-                | {"duration_s": options.compare_duration, "rounds": options.effective_rounds, "chunk": _CHUNK},
+                | {
+                    "duration_s": options.compare_duration, "rounds": options.effective_rounds, "chunk": _CHUNK,
+                    "guarded_run_id": None,
+                },
             )  # fmt: skip
         if options.verify:
             plan = self._plan(warehouse, ground, protocols.verify(options)) | both

@@ -125,7 +125,7 @@ class _Guard(Run):
             "duration_s": self.options.compare_duration, "rounds": self._rounds, "chunk": _CHUNK,
             "guarded_run_id": self.guarded["run_id"],
         }  # fmt: skip
-        stages.run("compare", "compare", "plan_guard", plan)
+        stages.run("compare", "compare", "plan_compare", plan)
         rows = warehouse.query("export/guard_table", run_id=run_id)
         counts = warehouse.query("export/guard_counts", run_id=run_id).to_pylist()[0]
         lines = _lines(counts, "simulated" if ground.simulated else "measured", self.threshold)
