@@ -13,7 +13,18 @@ from types import ModuleType
 __version__ = "0.1.0"
 
 _SUBMODULES = frozenset(
-    {"bench", "constants", "export", "ingest", "library", "optim", "pipeline", "schemas", "utils", "warehouse"}
+    {
+        "bench",
+        "constants",
+        "export",
+        "ingest",
+        "library",
+        "optim",
+        "pipeline",
+        "schemas",
+        "utils",
+        "warehouse",
+    }
 )
 
 

@@ -44,13 +44,17 @@ def export_workdir(
         from geko.export.tuning import export_job_outputs, export_libraries
 
         written += export_job_outputs(warehouse, run_id, folder / "optimizations")
-        written += export_job_files(warehouse, run_id, folder / "benchmarks", "confirm", "confirm", "_confirm")
+        written += export_job_files(
+            warehouse, run_id, folder / "benchmarks", "confirm", "confirm", "_confirm"
+        )
         written += export_job_files(warehouse, run_id, folder / "benchmarks", "compare", "compare", "_bench")
         written += export_job_files(warehouse, run_id, folder / "benchmarks", "verify", "verify", "_verify")
         paths += export_libraries(warehouse, run_id, folder, run, reference or reference_of(warehouse, run))
     if run["kind"] == "search":
         written += export_job_files(warehouse, run_id, folder / "search", "screen", "screen")
-        written += export_job_files(warehouse, run_id, folder / "benchmarks", "confirm", "confirm", "_confirm")
+        written += export_job_files(
+            warehouse, run_id, folder / "benchmarks", "confirm", "confirm", "_confirm"
+        )
         written += export_job_files(warehouse, run_id, folder / "benchmarks", "compare", "compare", "_bench")
         written += export_job_files(warehouse, run_id, folder / "benchmarks", "verify", "verify", "_verify")
         if run["tuned_library_id"] is not None or (folder / "final_libs").is_dir():

@@ -163,7 +163,14 @@ def _pareto(data: ReportData) -> Figure | None:
         barmode="group",
         xaxis={"title": "shape (number in the table below)", "type": "category"},
         yaxis=_axis(f"ms ({data.times})"),
-        yaxis2={"title": "%", "overlaying": "y", "side": "right", "range": [0, 105], "dtick": 20, "showgrid": False},
+        yaxis2={
+            "title": "%",
+            "overlaying": "y",
+            "side": "right",
+            "range": [0, 105],
+            "dtick": 20,
+            "showgrid": False,
+        },
     )
     for name, values, colour in (("before", before, "#8a8f98"), ("after", after, COLOURS["kept"])):
         figure.add_bar(
