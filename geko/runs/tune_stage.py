@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _USUAL_STALL_S = RunOptions.__dataclass_fields__["stall_timeout"].default
 #: Seconds between two looks at the progress of running jobs.
 _LOOK_EVERY_S = 2.0
+#: Seconds between two reports on them, and of how many jobs each tells.
+_TELL_EVERY_S = 60.0
+_TOLD = 4
 
 
 def tune(
@@ -122,21 +125,25 @@ class _Watch:
     def __init__(self, warehouse: Warehouse, run_id: str, path: Path) -> None:
         self._warehouse, self._run_id, self._path = warehouse, run_id, path
         self._last = 0.0
+        self._told = time.monotonic()
         self._text: str | None = None
 
     def look(self) -> None:
-        """Write the file again if what runs has changed."""
+        """Write the file again if what runs has changed; now and then tell how far the jobs are."""
         now = time.monotonic()
         if now - self._last < _LOOK_EVERY_S:
             return
         self._last = now
-        rows = self._warehouse.query("tune/running_jobs", run_id=self._run_id, folder=str(self._path.parent))[
-            "line"
-        ].to_pylist()
-        text = "".join(f"{row}\n" for row in rows)
+        rows = self._warehouse.query("tune/running_jobs", run_id=self._run_id, folder=str(self._path.parent))
+        text = "".join(f"{line}\n" for line in rows["line"].to_pylist())
         if text != self._text:
             write_text_atomic(self._path, text)
             self._text = text
+        if rows.num_rows and now - self._told >= _TELL_EVERY_S:
+            self._told = now
+            told = rows["told"].to_pylist()
+            more = f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
+            logger.info("%d tuning job(s) run: %s%s", len(told), "; ".join(told[:_TOLD]), more)
 
     def close(self) -> None:
         """Nothing runs any more."""

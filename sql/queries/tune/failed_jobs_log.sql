@@ -1,6 +1,6 @@
 -- The tuning jobs of a run that failed, with the last outcome and message.
 SELECT concat(g.name, ': ', coalesce(j.outcome, j.state), ' after ', j.attempts, ' attempt(s)',
-              coalesce(concat(': ', split_part(a.message, chr(10), 1)), '')) AS line
+              coalesce(': ' || split_part(a.message, chr(10), 1), '')) AS line
 FROM run_job AS k
 JOIN job AS j ON j.job_id = k.job_id AND j.kind = 'tune'
 JOIN tuning_job AS t ON t.job_id = k.job_id
