@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from geko.config_generator.cms import read_kernels
 from geko.config_generator.config_generator import generate, run, size_space
 from geko.config_generator.dialect import STREAM_K_INTEGER, detect
 from geko.config_generator.fork_params.param_meta import illegal
@@ -168,7 +170,9 @@ def test_custom_schedules_are_not_repeated(tmp_path: Path) -> None:
               "MIWaveGroup": [2, 2], "DepthU": 64, "PrefetchGlobalRead": 2, "GlobalReadVectorWidthA": 8, "LDSTrInst": 0,
               "TransposeA": True, "TransposeB": False, "DirectToLds": "x"}  # fmt: skip
     (request,) = requests(backend="tensile", Sizes=[[4096, 4096, 1, 4096]])
-    (config,) = generate([request], kernels=[kernel])
+    path = tmp_path / "schedules.json"
+    path.write_text(json.dumps([kernel]), encoding="utf-8")
+    (config,) = generate([request], kernels=read_kernels(path))
     first = config.group.entries()[0]
     assert first["MatrixInstruction"] == [16, 16, 32, 1, 1, 8, 8, 2, 2]
     assert first["UseCustomMainLoopSchedule"] == 1
@@ -177,6 +181,16 @@ def test_custom_schedules_are_not_repeated(tmp_path: Path) -> None:
     several = {param.name for param in config.params.params if param.active and len(param.values) > 1}
     assert several.isdisjoint(first), "an axis that the schedule sets itself would repeat it"
     assert yaml.safe_load(render(config)) == config.data
+
+
+def test_a_list_of_schedules_is_a_list_of_mappings(tmp_path: Path) -> None:
+    path = tmp_path / "schedules.json"
+    for text in ("[{", "{}", "[1]"):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match=r"schedules\.json"):
+            read_kernels(path)
+    with pytest.raises(InputError, match=r"none\.json"):
+        read_kernels(tmp_path / "none.json")
 
 
 def test_scaled_kernels_of_gfx950_are_subtile_kernels() -> None:
