@@ -258,12 +258,10 @@ class Run:
         self, warehouse: Warehouse, run_id: str, workload: LoadedWorkload, ground: Ground, stages: Stages
     ) -> RunResult:
         if self.kind == "bench":
-            return self._bench(warehouse, run_id, workload, ground, stages)
-        return self._search(warehouse, run_id, workload, ground, stages)
+            return self._bench(warehouse, run_id, ground, stages)
+        return self._search(warehouse, run_id, ground, stages)
 
-    def _bench(
-        self, warehouse: Warehouse, run_id: str, workload: LoadedWorkload, ground: Ground, stages: Stages
-    ) -> RunResult:
+    def _bench(self, warehouse: Warehouse, run_id: str, ground: Ground, stages: Stages) -> RunResult:
         options = self.options
         self._baseline(warehouse, ground, stages, protocols.probe(options), "probe", None)
         self._baseline(
@@ -276,11 +274,9 @@ class Run:
         )
         self._require_baseline(warehouse, run_id)
         self._keep(warehouse, run_id)
-        return self._finish(warehouse, run_id, ground, stages, "run/bench", "export/bench_table")
+        return self._finish(warehouse, run_id, ground, stages, "export/bench_table")
 
-    def _search(
-        self, warehouse: Warehouse, run_id: str, workload: LoadedWorkload, ground: Ground, stages: Stages
-    ) -> RunResult:
+    def _search(self, warehouse: Warehouse, run_id: str, ground: Ground, stages: Stages) -> RunResult:
         options = self.options
         if ground.reference.match_table is None:
             raise InputError(
@@ -300,7 +296,7 @@ class Run:
                 "no GEMM reaches --keep-thr %g %% of the workload's time; nothing to search (lower --keep-thr)",
                 options.effective_keep_thr(self.kind),
             )
-            return self._finish(warehouse, run_id, ground, stages, "search", "export/uplift_table")
+            return self._finish(warehouse, run_id, ground, stages, "export/uplift_table")
         screen = protocols.screen(options)
         stages.run(
             "search", "screen", "plan_screen",
@@ -315,7 +311,7 @@ class Run:
         tuned = self._build(warehouse, run_id, ground)
         if tuned is not None:
             self._compare(warehouse, ground, stages, tuned)
-        return self._finish(warehouse, run_id, ground, stages, "search", "export/uplift_table")
+        return self._finish(warehouse, run_id, ground, stages, "export/uplift_table")
 
     def _compare(self, warehouse: Warehouse, ground: Ground, stages: Stages, tuned: Library) -> None:
         """Rounds of the reference and the tuned library, then a check of the tuned one's results."""
@@ -437,7 +433,7 @@ class Run:
         return tuned
 
     def _finish(
-        self, warehouse: Warehouse, run_id: str, ground: Ground, stages: Stages, what: str, table: str
+        self, warehouse: Warehouse, run_id: str, ground: Ground, stages: Stages, table: str
     ) -> RunResult:
         from geko.export.closing import closing_lines
         from geko.export.workdir import export_workdir

@@ -455,7 +455,7 @@ class TuneRun(Run):
         tuned = self._build(warehouse, run_id, ground)
         if tuned is not None:
             self._compare(warehouse, ground, stages, tuned)
-        return self._finish(warehouse, run_id, ground, stages, "tune", "export/uplift_table")
+        return self._finish(warehouse, run_id, ground, stages, "export/uplift_table")
 
     def _tune(self, warehouse: Warehouse, run_id: str, ground: Ground, stages: Stages) -> None:
         from geko.runs.tune_stage import tune

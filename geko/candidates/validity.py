@@ -66,7 +66,7 @@ def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
 
     out: list[Rule] = list(_geometry(facts))
     if has("DepthU"):
-        out += _depth(facts, value("DepthU"))
+        out += _depth(value("DepthU"))
         cluster = value("ClusterLocalRead") if has("ClusterLocalRead") else None
         if has("VectorWidthA", "VectorWidthB"):  # padding depends on them, and with it the width of the reads
             out += _local_reads(facts, value("DepthU"), cluster)
@@ -185,7 +185,7 @@ def _geometry(facts: KernelFacts) -> list[Rule]:
     return out
 
 
-def _depth(facts: KernelFacts, depth: pl.Expr) -> list[Rule]:
+def _depth(depth: pl.Expr) -> list[Rule]:
     return [("G1", "DepthU isn't a multiple of the instruction's K times LocalSplitU",
              depth % (pl.col("ik") * pl.col("lsu")) != 0)]  # fmt: skip
 

@@ -45,7 +45,7 @@ def extract_library(
     return extract_solutions(entries, reference.match_table, reference.logic_root)
 
 
-def reference_of(warehouse: Warehouse, run: dict[str, Any]) -> Library:
+def reference_of(run: dict[str, Any]) -> Library:
     """The reference library of a run from what the warehouse knows of its place."""
     from geko.runs.setup import Library, table_beside
 
@@ -78,7 +78,7 @@ def export_logic(
     run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
     if run["kind"] in ("bench", "configure"):
         raise UsageError(f"run {run_id[:8]} is no search and no tuning: it has no solutions to export")
-    reference = reference or reference_of(warehouse, run)
+    reference = reference or reference_of(run)
     if run["kind"] == "tune":
         from geko.export.tuned_logic import kept_and_all, merged_logic
 

@@ -49,7 +49,7 @@ def export_workdir(
         )
         written += export_job_files(warehouse, run_id, folder / "benchmarks", "compare", "compare", "_bench")
         written += export_job_files(warehouse, run_id, folder / "benchmarks", "verify", "verify", "_verify")
-        paths += export_libraries(warehouse, run_id, folder, run, reference or reference_of(warehouse, run))
+        paths += export_libraries(warehouse, run_id, folder, run, reference or reference_of(run))
     if run["kind"] == "search":
         written += export_job_files(warehouse, run_id, folder / "search", "screen", "screen")
         written += export_job_files(

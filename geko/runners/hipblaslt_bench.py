@@ -106,7 +106,7 @@ def execute(task: Task, context: RunContext) -> Run:
     rows = tuple(bench_row(row) for row in task.rows)
     try:
         root = usable_root(task.spec.root, context)
-        added = bench_env(root, task, context)
+        added = bench_env(root, task)
         program = root.require_bench()
         file = _write_rows(rows, task.name, context.workdir)
     except (GekoError, OSError) as error:
@@ -154,7 +154,7 @@ def usable_root(path: str, context: RunContext) -> HipblasltRoot:
     return root
 
 
-def bench_env(root: HipblasltRoot, task: Task, context: RunContext) -> dict[str, str]:
+def bench_env(root: HipblasltRoot, task: Task) -> dict[str, str]:
     """Variables that are set for the program, on top of the inherited ones."""
     arm = task.spec.arms[task.arm]
     env = dict(task.spec.env)

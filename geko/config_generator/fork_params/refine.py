@@ -63,7 +63,7 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bo
         _load_widths(gemm, params)
         if not gemm.contiguous_free("A") or not gemm.contiguous_free("B"):
             _cluster_reads(gemm, params)
-    _drop_inert(gemm, params, exhaustive)
+    _drop_inert(params, exhaustive)
     frame = _depths(post, params, group.frame)
     fixed = {
         param.name: param.values[0] for param in params.params if param.active and len(param.values) == 1
@@ -94,7 +94,7 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bo
             widths = [name for name in widths if name in carried]
         for name in (*widths, *rest):
             frame = _add_axis(post, params, facts, frame, name, forced=name in carried)
-        frame = _only_distinct(gemm, facts, frame)
+        frame = _only_distinct(facts, frame)
     group.frame = _ordered(frame)
 
 
@@ -102,7 +102,7 @@ def _to_vgpr(params: ForkSpace, side: str) -> list[Any]:
     return params.values(f"DirectToVgpr{side}")
 
 
-def _only_distinct(gemm: ProfileInput, facts: KernelFacts, frame: pl.DataFrame) -> pl.DataFrame:
+def _only_distinct(facts: KernelFacts, frame: pl.DataFrame) -> pl.DataFrame:
     """Drop rows that differ only by an explicit VectorWidth equal to what -1 resolves to."""
     for side, tile in (("A", "wtm"), ("B", "wtn")):
         name = f"VectorWidth{side}"
@@ -168,7 +168,7 @@ def _cluster_reads(gemm: ProfileInput, params: ForkSpace) -> None:
         params.set("ClusterLocalRead", [0, 1])
 
 
-def _drop_inert(gemm: ProfileInput, params: ForkSpace, exhaustive: bool) -> None:
+def _drop_inert(params: ForkSpace, exhaustive: bool) -> None:
     """Axes that change nothing keep one value."""
     stagger = params.values("StaggerU")
     if stagger and set(stagger) == {0}:
