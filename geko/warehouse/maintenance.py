@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,12 +13,14 @@ from typing import Any
 import duckdb
 
 from geko.errors import InputError
+from geko.log import logger
 from geko.warehouse.engine import STORAGE_VERSION, Connection, quoted, translated
 from geko.warehouse.local import LocalFile
 from geko.warehouse.merge import import_file
 from geko.warehouse.steps import Statement
 
 _CHECKS = ("db/check_unique", "db/check_references", "db/check_queue", "db/check_ids")
+_CHECKPOINT_WAIT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +107,22 @@ def prune(
     chosen = {name: int(counts[name]) for name, want in wanted.items() if want}
     if not dry_run:
         file.apply([Statement(f"db/prune_{name}", {"before": before}) for name in chosen])
-        file.read(lambda con: con.execute("CHECKPOINT") and None)
+        _checkpoint(file)
     return chosen
+
+
+def _checkpoint(file: LocalFile) -> None:
+    """Give the space back at once, if the writer has a pause; else DuckDB's next checkpoint does."""
+    end = time.monotonic() + _CHECKPOINT_WAIT_S
+    while True:
+        try:
+            file.read(lambda con: con.execute("CHECKPOINT") and None)
+            return
+        except duckdb.TransactionException:
+            if time.monotonic() > end:
+                logger.info("the file is busy: its free space is given back at the next checkpoint")
+                return
+            time.sleep(0.05)
 
 
 MAINTENANCE: Mapping[str, Callable[..., Any]] = {
