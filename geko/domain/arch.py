@@ -240,39 +240,6 @@ def get_arch(name: str) -> Arch:
     return _tables().archs[canonical_arch(name)]
 
 
-def parse_gcn_arch(gcn_arch_name: str) -> tuple[str, dict[str, bool]]:
-    """Target and features of a ``gcnArchName`` such as ``gfx950:sramecc+:xnack-`` (sramecc on, xnack off).
-
-    Raises:
-        InputError: the text doesn't name a gfx target.
-    """
-    target, *features = gcn_arch_name.strip().split(":")
-    if not target.startswith("gfx") or not target[3:]:
-        raise InputError("not a gcnArchName such as gfx950:sramecc+:xnack-", value=gcn_arch_name)
-    return target, {feature[:-1]: feature.endswith("+") for feature in features if feature}
-
-
-def arch_from_gcn(gcn_arch_name: str, cus: int | None = None) -> str:
-    """Architecture of a ``gcnArchName`` and, for partitions, the device's CU count.
-
-    Args:
-        gcn_arch_name: as the HIP runtime reports it, ``gfx942:sramecc+:xnack-``.
-        cus: compute units that the device reports; the whole GPU when left out.
-
-    Returns:
-        The key of the table. A CU count that no entry has gives the whole GPU's entry of that target.
-
-    Raises:
-        InputError: the target is not supported.
-    """
-    target, _ = parse_gcn_arch(gcn_arch_name)
-    archs = _tables().archs
-    for arch in archs.values():
-        if cus is not None and arch.target == target and arch.cus == cus:
-            return arch.name
-    return canonical_arch(target)
-
-
 def products() -> tuple[Product, ...]:
     """All GPU models with known peaks."""
     return tuple(_tables().products.values())

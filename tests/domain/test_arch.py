@@ -11,13 +11,11 @@ import pytest
 
 from geko.domain import arch as arch_module
 from geko.domain.arch import (
-    arch_from_gcn,
     canonical_arch,
     fastest_product,
     find_product,
     get_arch,
     mx_scale_code,
-    parse_gcn_arch,
     products,
     supported_archs,
 )
@@ -49,7 +47,6 @@ def test_table(
     assert (arch.cus, arch.xcc, arch.schedule_name, arch.logic_architecture) == (cus, xcc, schedule, logic)
     assert (arch.device_names, arch.mx_scale_code, arch.has_mx) == (devices, mx, mx != 0)
     assert arch.mx_block == (32 if mx else None)
-    assert arch_from_gcn(arch.target, cus) == name
 
 
 def test_table_is_complete() -> None:
@@ -79,18 +76,6 @@ def test_unknown_name_lists_the_known() -> None:
 def test_environment_of_processes_only_on_strict() -> None:
     assert dict(get_arch("gfx1250-strict_96cu").env) == {"HSA_DISABLE_GFX12_STRICT": "0"}
     assert not get_arch("gfx1250").env and not get_arch("gfx950").env
-
-
-def test_gcn_names() -> None:
-    assert parse_gcn_arch("gfx950:sramecc+:xnack-") == ("gfx950", {"sramecc": True, "xnack": False})
-    assert arch_from_gcn("gfx950:sramecc+:xnack-") == "gfx950"
-    assert arch_from_gcn("gfx942:sramecc+:xnack-", 80) == "gfx942_80cu"
-    assert arch_from_gcn("gfx942", 64) == "gfx942"  # a count that no entry has
-    for bad in ("", "MI300X", "gfx"):
-        with pytest.raises(InputError):
-            parse_gcn_arch(bad)
-    with pytest.raises(InputError):
-        arch_from_gcn("gfx1100")
 
 
 def test_mx_codes_by_architecture() -> None:
@@ -190,7 +175,6 @@ def test_plug_in_mapping_function_and_file(plug_in: Any, tmp_path: Path) -> None
     for target in (FAMILY, lambda: FAMILY, str(toml)):
         plug_in(target)
         assert get_arch("gfx1300").cus == 4
-        assert arch_from_gcn("gfx1300:xnack+") == "gfx1300"
 
 
 @pytest.mark.parametrize(
