@@ -32,6 +32,11 @@ class Side:
     label: str
     simulated: bool
 
+    @property
+    def times(self) -> str:
+        """``"simulated"`` or ``"measured"``."""
+        return "simulated" if self.simulated else "measured"
+
 
 @dataclass(frozen=True)
 class Diff:
@@ -41,7 +46,8 @@ class Diff:
         a, b: the sides.
         shapes: a row per shape: times in µs, ``ratio`` = a / b (above 1: B is faster) with its 95 % interval, whether the
             kernel changed (``unknown`` where only one side has a name), and the class (``regressed``, ``improved``,
-            ``unchanged``, ``only in A``, ``only in B``, ``no common protocol``); the largest loss first.
+            ``unchanged``, ``only in A``, ``only in B``, ``no common protocol``), and whether the times are ``measured`` or
+            ``simulated``; the largest loss first.
         totals: a row per class, and one of all that compare; ms, weighted with the calls of the workload.
         fields: the environment fields that differ.
     """
@@ -116,6 +122,9 @@ def diff(
         "history/shape_diff",
         a_kind=one.kind, a_id=one.id, b_kind=two.kind, b_id=two.id, workload_id=workload_id, threshold=float(threshold),
     )  # fmt: skip
+    totals = warehouse.query("history/diff_totals", {"shapes": shapes})
+    # Rows leave as JSON and CSV without the headline that says it.
+    shapes = shapes.append_column("times", [[one.times] * shapes.num_rows])
     inside = [
         warehouse.query("history/side_environments", kind=side.kind, id=side.id)["environment_id"].to_pylist()
         for side in (one, two)
@@ -124,7 +133,7 @@ def diff(
         one,
         two,
         shapes,
-        warehouse.query("history/diff_totals", {"shapes": shapes}),
+        totals,
         warehouse.query("history/environment_fields", a_ids=inside[0], b_ids=inside[1]),
     )
 

@@ -30,7 +30,10 @@ def atomic_writer(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     text = "b" not in mode
-    fd, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    try:
+        fd, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from error
     try:
         with os.fdopen(
             fd, mode, encoding="utf-8" if text else None, newline="\n" if text else None
@@ -46,8 +49,8 @@ def atomic_writer(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             Path(name).unlink()
-        if isinstance(error, OSError) and error.filename is None:
-            # A full disk doesn't say where.
+        if isinstance(error, OSError) and error.filename in (None, name):
+            # A full disk doesn't say where, and the temporary file says nothing to who asked for the other.
             raise OSError(error.errno, error.strerror, str(target)) from error
         raise
 

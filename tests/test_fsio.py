@@ -48,3 +48,15 @@ def test_a_lock_has_one_holder_and_waiting_can_be_stopped(tmp_path: Path) -> Non
         assert path.is_file()
     with file_lock(path, stop):
         pass
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    folder = tmp_path / "taken.html"
+    folder.mkdir()
+    with pytest.raises(IsADirectoryError) as taken:
+        write_text_atomic(folder, "x")
+    long = tmp_path / ("n" * 300)
+    with pytest.raises(OSError, match="too long") as refused:
+        write_text_atomic(long, "x")
+    assert (taken.value.filename, refused.value.filename) == (str(folder), str(long))
+    assert list(tmp_path.iterdir()) == [folder]

@@ -41,7 +41,7 @@ def diff(
     threshold: Annotated[
         float, typer.Option("--threshold", help="Ratio from which a shape counts as changed.")
     ] = 1.03,
-    limit: Annotated[int, typer.Option("--limit", help="Shapes shown in a table; 0: all.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Shapes shown in a table; 0: all.")] = 50,
     db: o.Db = None,
     form: Annotated[
         DiffForm, typer.Option("--format", help="How it is printed; JSON and CSV hold every shape.")
@@ -59,12 +59,13 @@ def diff(
         typer.echo(diff_markdown(result, limit=limit or None))
     elif form is DiffForm.table:
         typer.echo(
-            f"A: {result.a.label}\nB: {result.b.label}\nratio = time in A / time in B: above 1, B is faster\n"
+            f"A: {result.a.label}\nB: {result.b.label}\n{result.a.times} times; ratio = time in A / time in B: "
+            "above 1, B is faster\n"
         )
         for rows in (
             result.fields,
             result.totals,
-            result.shapes.slice(0, limit or None).drop(["problem_id", "solution_a", "solution_b"]),
+            result.shapes.slice(0, limit or None).drop(["problem_id", "solution_a", "solution_b", "times"]),
         ):
             render(rows, form)
             typer.echo("")

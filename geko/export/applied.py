@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from geko.errors import InputError
+from geko.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +30,7 @@ def verify_applied(warehouse: Warehouse, run_id: str, logs: Sequence[str | Path]
         ``no evidence`` (the log names neither kernel nor index) or ``not called``; what needs a look comes first.
 
     Raises:
+        UsageError: the run kept nothing.
         InputError: a log can't be read, or holds no calls and no results.
     """
     from geko.ingest import ingest
@@ -37,6 +38,12 @@ def verify_applied(warehouse: Warehouse, run_id: str, logs: Sequence[str | Path]
     reports = ingest(warehouse, logs)
     for report in reports:
         if report.state == "refused":
-            raise InputError(report.message, path=report.path)
+            # Most reasons start with the file already.
+            raise InputError(
+                report.message, path=None if report.message.startswith(str(report.path)) else report.path
+            )
     file_ids = [report.file_id for report in reports]
-    return warehouse.query("export/applied", run_id=run_id, file_ids=file_ids)
+    rows = warehouse.query("export/applied", run_id=run_id, file_ids=file_ids)
+    if not rows.num_rows:
+        raise UsageError(f"run {run_id[:8]} kept no kernel: none can be in use")
+    return rows

@@ -39,7 +39,7 @@ def diff_markdown(diff: Diff, *, limit: int | None = 50) -> str:
     """
     import pyarrow.compute as pc
 
-    times = "simulated times" if diff.a.simulated else "measured times"
+    times = f"{diff.a.times} times"
     parts = [
         f"## Diff ({times})\n\n- A: {diff.a.kind} `{diff.a.id[:8]}` {diff.a.label}\n"
         f"- B: {diff.b.kind} `{diff.b.id[:8]}` {diff.b.label}\n\n`ratio` is time in A / time in B: above 1, B is faster.\n",

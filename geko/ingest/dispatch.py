@@ -279,7 +279,10 @@ def _no_format(path: Path) -> str:
     if head[8:12] == b"DUCK":
         return f"{path} is a DuckDB file: if it is a warehouse, use geko db import {path}"
     kind = "a binary file" if b"\0" in head else "a file"
-    return f"{path} is {kind} of no format that GEKO reads: see docs/ingest.md for the list, or name one with --kind"
+    return (
+        f"{path} is {kind} of no format that GEKO reads: see docs/ingest.md for the list, "
+        "or name one with `geko ingest --kind`"
+    )
 
 
 #: First bytes of files that people take for a log -> what they are and what to do.

@@ -48,9 +48,11 @@ def bench_rows(
         check: a correctness run instead (norm and allclose check, one iteration).
 
     Raises:
-        UsageError: unknown initialization.
+        UsageError: unknown initialization, or an infinite duration.
         InputError: unknown data types.
     """
+    if not math.isfinite(duration):
+        raise UsageError(f"the duration is a number of seconds, not {duration}")
     if initialization not in INITIALIZATIONS:
         raise UsageError(
             f"initialization must be one of {', '.join(INITIALIZATIONS)}, not {initialization!r}"

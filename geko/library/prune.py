@@ -6,12 +6,14 @@ from typing import Any
 
 import polars as pl
 
-from geko.errors import InputError
+from geko.errors import InputError, UsageError
 from geko.library import edit
 from geko.library.frames import require_columns, to_polars
 from geko.library.model import Library
 
 _SIZE = ("m", "n", "batch_count", "k")
+#: Columns of a dense run.
+MEASURED_COLUMNS = (*_SIZE, "local_index", "gflops")
 
 
 def gemm_tolerance(mean_flops: float, tol: float, scale_tol: bool = True) -> float:
@@ -76,9 +78,12 @@ def prune_measured(
 
     Raises:
         InputError: a column is missing, a size wasn't measured, or a position doesn't exist.
+        UsageError: ``tol`` is no fraction.
     """
+    if not 0 <= tol < 1:
+        raise UsageError(f"the tolerance is a fraction from 0 to below 1, not {tol}")
     frame = to_polars(measured)
-    require_columns(frame, [*_SIZE, "local_index", "gflops"], "missing fields: {missing}")
+    require_columns(frame, MEASURED_COLUMNS, "missing fields: {missing}")
     count = len(library.solutions)
     keys = (*cluster_keys(), *other_keys) if cluster else ()
     groups = [str([library.full_solution(n).get(key) for key in keys]) for n in range(count)]

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import polars as pl
 
+from geko.errors import InputError, MissingFileError
 from geko.library.check import check, require_sound
 from geko.library.check import repair as repair_in_place
+from geko.library.frames import require_columns
 from geko.library.model import Library, load_library
-from geko.library.prune import prune_measured
+from geko.library.prune import MEASURED_COLUMNS, prune_measured
 from geko.library.rows import solution_ids
 from geko.library.tree_merge import FileMerge
 
@@ -53,6 +55,8 @@ def describe_merge(reports: Iterable[FileMerge]) -> str:
     for report in reports:
         lines += report.repaired
         counts = f"{report.solutions_added} solutions added, {report.solutions_removed} removed"
+        if report.action == "copied":
+            counts = "there was no file of this name to merge into"
         lines.append(f"{report.name}: {report.action}, {counts}")
         for change in report.changes:
             before = "none" if change.before is None else f"{change.before:g}"
@@ -89,7 +93,19 @@ def prune_file(
 ) -> str:
     """Prune a file by a CSV or Parquet of a dense run."""
     source = Path(measured)
-    frame = pl.read_parquet(source) if source.suffix == ".parquet" else pl.read_csv(source)
+    if not source.is_file():
+        raise MissingFileError("no such file", path=source)
+    try:
+        frame = pl.read_parquet(source) if source.suffix == ".parquet" else pl.read_csv(source)
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"not readable as times of a dense run: {error}", path=source) from error
+    try:
+        require_columns(frame, MEASURED_COLUMNS, "missing fields: {missing}")
+    except InputError as error:
+        raise InputError(str(error), path=source) from None
+    words = [name for name in MEASURED_COLUMNS if not frame.schema[name].is_numeric()]
+    if words:
+        raise InputError(f"not all numbers: {', '.join(words)}", path=source)
     library = load_library(file)
     lines = repair_in_place(library) if repair else []
     pruned = prune_measured(library, frame, tol=tol)

@@ -14,6 +14,7 @@ from geko.cli.main import main
 from geko.domain.problem import Problem
 from geko.errors import InputError, UsageError
 from geko.export import export_run
+from geko.export.applied import verify_applied
 from geko.export.deploy import Deployed, export_override, export_tunableop, read_validators, validators_of
 from geko.ingest import ingest
 from geko.warehouse import Warehouse
@@ -262,6 +263,9 @@ def test_a_run_without_winners_has_nothing_to_deploy(run: Run, tmp_path: Path) -
     run.winner(gemm(512), kept=False)
     with pytest.raises(UsageError, match="nothing to deploy"):
         run.override(tmp_path)
+    log = logged(tmp_path / "used.yaml", (512, 7, None, 1))
+    with pytest.raises(UsageError, match="kept no kernel"):
+        verify_applied(run.warehouse, run.run_id, [log])
 
 
 def logged(path: Path, *rows: tuple[int, int | None, str | None, int]) -> Path:
@@ -308,8 +312,11 @@ def test_the_log_of_the_application_tells_what_was_used(
     assert (rows["8192"]["calls"], rows["8192"]["calls_applied"]) == (4, 3)
     good = logged(tmp_path / "good.yaml", (512, 7, "Cijk_solution_1", 5))
     assert main(["verify-applied", str(good), *db]) == 0
-    (tmp_path / "junk").write_text("nothing of the sort\n")
-    assert main(["verify-applied", str(tmp_path / "junk"), *db]) == 1
+    capsys.readouterr()
+    junk = tmp_path / "junk"
+    junk.write_text("nothing of the sort\n")
+    assert main(["verify-applied", str(junk), *db]) == 1
+    assert capsys.readouterr().err.count(str(junk)) == 1
 
 
 def test_command_line(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

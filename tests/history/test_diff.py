@@ -201,6 +201,12 @@ def test_simulated_and_measured_never_compare(filled: Filled) -> None:
         diff(filled.warehouse, OLD.environment_id, FAKE.environment_id)
 
 
+def test_simulated_times_are_called_so_in_every_row(filled: Filled) -> None:
+    filled.timed(filled.shape(8), FAKE, [100.0], "k")
+    result = diff(filled.warehouse, FAKE.environment_id, FAKE.environment_id)
+    assert result.shapes["times"].to_pylist() == ["simulated"]
+
+
 def test_sides_that_are_not_there_or_not_clear(filled: Filled) -> None:
     with pytest.raises(UsageError, match="names no environment, library or run"):
         resolve_side(filled.warehouse, "zz")
@@ -229,9 +235,13 @@ def test_command_line(filled: Filled, capsys: pytest.CaptureFixture[str]) -> Non
     filled.timed(shape, NEW, [50.0], "k")
     words = ["diff", OLD.environment_id[:12], NEW.environment_id[:12], "--db", str(filled.warehouse.path)]
     assert main(words) == 0
-    assert "improved" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "improved" in shown
+    assert "measured times; ratio" in shown
     assert main([*words, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["ratio"] == 2.0
+    row = json.loads(capsys.readouterr().out)[0]
+    assert (row["ratio"], row["times"]) == (2.0, "measured")
+    assert main([*words, "--limit", "-1"]) == 2
     assert main([*words, "--format", "markdown"]) == 0
     text = capsys.readouterr().out
     assert "## Diff (measured times)" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from logic_samples import NAME, list_form, solution, write
 from typer.testing import CliRunner
 
 from geko.cli.library_cmd import app
+from geko.errors import InputError, UsageError
 from geko.ingest import ingest as read_workload
 from geko.library.model import load_library
 from geko.warehouse import Warehouse
@@ -101,3 +103,40 @@ def test_ingest_and_coverage(tmp_path: Path, fixed: Callable[[Path], Warehouse])
 )
 def test_every_command_has_help(command: str) -> None:
     assert "Usage" in run(command, "--help")
+
+
+def test_times_of_a_dense_run_that_serve_nothing_are_named(tmp_path: Path) -> None:
+    good = write(tmp_path / "good")
+    head = "m,n,batch_count,k,local_index,gflops\n"
+    cases = {
+        "absent.csv": (None, "no such file"),
+        "empty.csv": (b"", "not readable"),
+        "binary.csv": (bytes(range(256)) * 9, "not readable|missing fields"),
+        "text.parquet": (b"PAR1 no PAR1", "not readable"),
+        "few {x}.csv": (b"m,n\n1,2\n", "missing fields: batch_count, k, local_index, gflops"),
+        "words.csv": (head.encode() + b"1,1,1,1,0,fast\n", "not all numbers: gflops"),
+    }
+    for name, (data, reason) in cases.items():
+        path = tmp_path / name
+        if data is not None:
+            path.write_bytes(data)
+        with pytest.raises(InputError, match=f"{re.escape(name)}: .*({reason})"):
+            run("prune", good, path, "--out", tmp_path / "p")
+    (tmp_path / "fit.csv").write_text(head + "1,1,1,1,0,5\n")
+    for tol in ("-1", "nan", "1"):
+        with pytest.raises(UsageError, match="a fraction"):
+            run("prune", good, tmp_path / "fit.csv", "--out", tmp_path / "p", "--tol", tol)
+
+
+@pytest.mark.parametrize("duration", ["inf", "nan"])
+def test_a_duration_without_end_is_refused(tmp_path: Path, duration: str) -> None:
+    with pytest.raises(UsageError, match="number of seconds"):
+        run("bench-input", write(tmp_path / "good"), "--out", tmp_path / "b", "--duration", duration)
+
+
+def test_merge_says_that_a_file_had_no_counterpart(tmp_path: Path) -> None:
+    write(tmp_path / "new")
+    (tmp_path / "base").mkdir()
+    assert run("merge", tmp_path / "base", tmp_path / "new", tmp_path / "out").strip() == (
+        f"{NAME}: copied, there was no file of this name to merge into"
+    )
