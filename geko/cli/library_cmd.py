@@ -121,7 +121,7 @@ def diff(
     a: Annotated[Path, typer.Argument(help="One logic file.", show_default=False)],
     b: Annotated[Path, typer.Argument(help="The other.", show_default=False)],
 ) -> None:
-    """Sizes and solutions in which two logic files differ."""
+    """Header, sizes and solutions in which two logic files differ."""
     from geko.library.report import compare
 
     typer.echo(compare(a, b))

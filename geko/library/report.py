@@ -31,15 +31,21 @@ def describe(path: str | Path) -> str:
 
 
 def compare(a: str | Path, b: str | Path) -> str:
-    """Sizes and solutions in which two logic files differ, one line each."""
+    """Header fields, sizes and solutions in which two logic files differ, one line each."""
     first, second = load_library(a), load_library(b)
+    heads = [_header(library) for library in (first, second)]
+    header = [
+        f"~ {name}: {heads[0].get(name, 'absent')} -> {heads[1].get(name, 'absent')}"
+        for name in sorted(heads[0].keys() | heads[1].keys())
+        if heads[0].get(name) != heads[1].get(name)
+    ]
     sides = []
     for library in (first, second):
         ids = dict(enumerate(solution_ids(library)))
         entries = {tuple(size): (ids.get(index), *rest) for size, (index, *rest) in library.sizes}
         sides.append((entries, set(ids.values())))
     (left, left_ids), (right, right_ids) = sides
-    lines = [f"- {list(size)}" for size in sorted(left.keys() - right.keys())]
+    lines = header + [f"- {list(size)}" for size in sorted(left.keys() - right.keys())]
     lines += [f"+ {list(size)}" for size in sorted(right.keys() - left.keys())]
     for size in sorted(left.keys() & right.keys()):
         if left[size] != right[size]:
@@ -47,6 +53,17 @@ def compare(a: str | Path, b: str | Path) -> str:
             lines.append(f"~ {list(size)} {what}: {left[size][1]} -> {right[size][1]}")
     lines.append(f"{len(left_ids - right_ids)} solutions gone, {len(right_ids - left_ids)} new")
     return "\n".join(lines)
+
+
+def _header(library: Library) -> dict[str, object]:
+    """What a library is for: target, type, metric, and the fields of its ProblemType."""
+    return {
+        "architecture": library.architecture,
+        "CUs": library.cu_count,
+        "library type": library.library_type,
+        "metric": library.perf_metric,
+        **{f"ProblemType.{key}": value for key, value in library.problem_type.items()},
+    }
 
 
 def describe_merge(reports: Iterable[FileMerge]) -> str:

@@ -134,6 +134,17 @@ def test_a_duration_without_end_is_refused(tmp_path: Path, duration: str) -> Non
         run("bench-input", write(tmp_path / "good"), "--out", tmp_path / "b", "--duration", duration)
 
 
+def test_diff_names_what_the_headers_disagree_on(tmp_path: Path) -> None:
+    first = write(tmp_path / "a")
+    second = write(tmp_path / "b")
+    text = second.read_text()
+    assert "gfx942" in text and "TransposeB: false" in text
+    second.write_text(text.replace("gfx942", "gfx950").replace("TransposeB: false", "TransposeB: true"))
+    lines = run("diff", first, second).splitlines()
+    assert lines[0] == "~ ProblemType.TransposeB: False -> True"
+    assert lines[1].startswith("~ architecture: ") and lines[1].endswith("gfx950")
+
+
 def test_merge_says_that_a_file_had_no_counterpart(tmp_path: Path) -> None:
     write(tmp_path / "new")
     (tmp_path / "base").mkdir()
