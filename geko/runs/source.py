@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from geko.warehouse import Warehouse
 
 
-_GENERATOR_KEY = re.compile(r"^(?:- )?\s*(?:TRANSA|DataType|SIZE_OPTION|GemmProblems)\s*:")
+_GENERATOR_KEY = re.compile(r"^(?:- )?\s*(?:TRANSA|DataType|SIZE_OPTION|GemmProblems|Sizes)\s*:")
 _OTHER_OPTION = re.compile(r"^(?:- )?\s*SIZE_OPTION\s*:\s*['\"]?[12]\b", re.MULTILINE)
 _ARCH_KEY = re.compile(r"^(?:- )?\s*ARCH\s*:", re.MULTILINE)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from geko.config_generator.config_generator import SizeRow
 from geko.config_generator.load_input_config import (
+    TYPE_KEYS,
     Request,
     effective,
     load_requests,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from geko.warehouse import Warehouse
 
 _TYPES = ("transA", "transB", "a_type", "b_type", "c_type", "compute_type")
+_SIZE_KEYS = ("Sizes", "SIZE_OPTION", "GRID_DENSITY", "GEMM_LOG_PATH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,9 @@ def load_input(warehouse: Warehouse, source: Source, options: TuneOptions) -> Tu
     """
     from geko.runs.source import is_generator_file, load_source, names_arch
 
+    named = options.settings.get("ARCH")
+    if options.arch is not None and named is not None and str(named) != options.arch:
+        raise UsageError(f"--arch {options.arch} and --set ARCH={named} contradict each other: leave one out")
     arch = options.arch or (options.simulate.arch if options.simulate is not None else None)
     if source.kind == "list" and is_generator_file(source.paths[0]):
         requests = load_requests(
@@ -88,6 +93,9 @@ def load_input(warehouse: Warehouse, source: Source, options: TuneOptions) -> Tu
         return TuningInput(generator_workload(warehouse, source.paths[0], requests), tuple(requests), digest)
     if arch is None:
         raise UsageError("--arch is required: the GPU to tune for, such as --arch gfx950")
+    for key in options.settings:
+        if key in (*TYPE_KEYS, *_SIZE_KEYS):
+            raise UsageError(f"--set {key} goes with a generator file only: here the input names the GEMMs")
     return TuningInput(load_source(warehouse, source, arch))
 
 

@@ -85,7 +85,7 @@ SELECT
         WHEN 'not_important' THEN printf('%.3g %% of the workload''s time, below keep-thr %.3g %%', share_pct, keep_thr)
         WHEN 'same_kernel' THEN 'the stock library already uses the fastest kernel that was found'
         WHEN 'undecided' THEN CASE
-            WHEN ratio IS NULL AND rule = 'interval' THEN 'no candidate was confirmed (--confirm-budget was used up, or the run stopped before)'
+            WHEN ratio IS NULL AND rule = 'interval' THEN 'no candidate was confirmed (none was found, --confirm-budget was used up, or the run stopped before)'
             WHEN ratio IS NULL THEN 'reference and tuned library were not compared'
             WHEN state = 'kept' THEN 'a candidate is faster, but the tuned library was not compared yet'
             ELSE concat(printf('%.4f times the stock speed, but %d pairs leave it open (interval %.4f to %.4f)', ratio, n_pairs, ratio_low, ratio_high),

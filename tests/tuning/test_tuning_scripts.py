@@ -173,3 +173,19 @@ def test_dry_run_shows_settings_and_leaves_nothing(
     assert main(["configure", "--list", str(generator), "--rules", "mine"]) == 2
     assert main(["tune", "--list", str(generator), "-d", "0", "-n", "0"]) == 2
     assert "--n-slots must be at least 1" in capsys.readouterr().err
+
+
+def test_keys_that_would_be_ignored_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    gemm = ["512", "512", "1", "512", "B", "B", "S", "T", "N"]
+    words = ["configure", "--inline", *gemm, "--arch", "gfx942", "--dry-run"]
+    assert main([*words, "--set", "Sizes=[[1, 2, 1, 3]]"]) == 2
+    assert "--set Sizes goes with a generator file only" in capsys.readouterr().err
+    assert main([*words, "--set", "ARCH=gfx950"]) == 2
+    assert "--arch gfx942 and --set ARCH=gfx950 contradict each other" in capsys.readouterr().err
+    path = tmp_path / "sizes.yaml"
+    path.write_text("ARCH: gfx942\nSizes: [[512, 512, 1, 512]]\n", encoding="utf-8")
+    assert main(["configure", "--list", str(path), "--dry-run"]) == 1
+    assert "TRANSA" in capsys.readouterr().err
