@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import signal
 from pathlib import Path
 
 import pytest
+
+# A shell's background jobs ignore Ctrl-C, and so would every program that a test starts from there.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(Path(__file__).parent))
