@@ -95,7 +95,15 @@ def _changed(
     files: Iterable[str | Path], output_dir: str | Path, change: Callable[[Library], Library], repair: bool
 ) -> str:
     lines = []
-    for file in files:
+    paths = [Path(file) for file in files]
+    taken: dict[str, Path] = {}
+    for file in paths:
+        other = taken.setdefault(file.name, file)
+        if other.absolute() != file.absolute():
+            raise InputError(
+                f"two files of one name would be written to one, the other is {other}", path=file
+            )
+    for file in paths:
         library = load_library(file)
         if repair:
             lines += repair_in_place(library)

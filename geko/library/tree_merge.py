@@ -95,10 +95,12 @@ def merge(
 
     Raises:
         MissingFileError: a directory is missing.
-        InputError: two originals of one name, unequal problem types, or unsound logic. Nothing is written
-            then.
+        InputError: two originals of one name, unequal problem types, unsound logic, or the output is ``new_dir``.
+            Nothing is written then.
     """
     originals: dict[str, list[Path]] = {}
+    if output_dir is not None and Path(output_dir).resolve() == Path(new_dir).resolve():
+        raise InputError("the output is the folder of the tuned logic, which would be lost", path=output_dir)
     if not Path(original_dir).is_dir():
         raise MissingFileError("no such directory", path=original_dir)
     for path in sorted(Path(original_dir).glob("**/*.yaml")):

@@ -145,6 +145,17 @@ def test_diff_names_what_the_headers_disagree_on(tmp_path: Path) -> None:
     assert lines[1].startswith("~ architecture: ") and lines[1].endswith("gfx950")
 
 
+def test_no_input_is_written_over(tmp_path: Path) -> None:
+    first, second = write(tmp_path / "a"), write(tmp_path / "b")
+    before = second.read_bytes()
+    for command in ("trim", "epilogues"):
+        with pytest.raises(InputError, match="two files of one name"):
+            run(command, first, second, "--out", tmp_path / "o")
+    with pytest.raises(InputError, match="would be lost"):
+        run("merge", first.parent, second.parent, second.parent)
+    assert second.read_bytes() == before and not (tmp_path / "o").exists()
+
+
 def test_merge_says_that_a_file_had_no_counterpart(tmp_path: Path) -> None:
     write(tmp_path / "new")
     (tmp_path / "base").mkdir()
