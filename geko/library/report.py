@@ -91,10 +91,8 @@ def epilogue_files(files: Iterable[str | Path], output_dir: str | Path, *, repai
     return _changed(files, output_dir, Library.add_epilogues, repair)
 
 
-def _changed(
-    files: Iterable[str | Path], output_dir: str | Path, change: Callable[[Library], Library], repair: bool
-) -> str:
-    lines = []
+def _distinct(files: Iterable[str | Path]) -> list[Path]:
+    """The files, refused when two of them would be written to one."""
     paths = [Path(file) for file in files]
     taken: dict[str, Path] = {}
     for file in paths:
@@ -103,6 +101,14 @@ def _changed(
             raise InputError(
                 f"two files of one name would be written to one, the other is {other}", path=file
             )
+    return paths
+
+
+def _changed(
+    files: Iterable[str | Path], output_dir: str | Path, change: Callable[[Library], Library], repair: bool
+) -> str:
+    lines = []
+    paths = _distinct(files)
     for file in paths:
         library = load_library(file)
         if repair:
@@ -146,7 +152,7 @@ def bench_files(
     """Write hipblaslt-bench input of files; the files written, one a line."""
     paths = [
         path
-        for file in files
+        for file in _distinct(files)
         for path in load_library(file).create_bench_input(output_dir, verify, duration=duration, beta=beta)
         if path is not None
     ]

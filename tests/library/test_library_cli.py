@@ -148,7 +148,7 @@ def test_diff_names_what_the_headers_disagree_on(tmp_path: Path) -> None:
 def test_no_input_is_written_over(tmp_path: Path) -> None:
     first, second = write(tmp_path / "a"), write(tmp_path / "b")
     before = second.read_bytes()
-    for command in ("trim", "epilogues"):
+    for command in ("trim", "epilogues", "bench-input"):
         with pytest.raises(InputError, match="two files of one name"):
             run(command, first, second, "--out", tmp_path / "o")
     with pytest.raises(InputError, match="would be lost"):
