@@ -430,7 +430,7 @@ class TuneRun(Run):
         self._put_run(warehouse, workload, ground, kept, "baseline", run_id)
         logger.info(
             "%d config(s), of them %d changed and %d added by hand; %d removed, %d refused", self.state.count(*LIVE),
-            self.state.count("edited"), self.state.count("added"), self.state.count("removed"), self.state.count("refused"),
+            self.state.count("edited"), self.state.count("added"), self.state.gone(), self.state.count("refused"),
         )  # fmt: skip
         return run_id
 

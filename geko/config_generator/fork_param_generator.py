@@ -116,7 +116,7 @@ def build(
                 if post.mt_du
                 else "the DepthU list doesn't suit"
             )
-            + f" {post.gemm.data_type} of size {list(query.size)}; see `geko mi` for the reasons"
+            + f" data type {post.gemm.data_type} at size {list(query.size)}; see `geko mi` for the reasons"
         )
     return SizeSpace(query.size, params, group, found, notes)
 

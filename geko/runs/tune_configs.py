@@ -47,6 +47,11 @@ class FolderState:
         """How many configs are in these states."""
         return sum(row["state"] in states for row in self.rows)
 
+    def gone(self) -> int:
+        """How many files were removed: a changed file isn't one, though its former text is a removed row."""
+        there = {row["file_name"] for row in self.rows if row["state"] != "removed"}
+        return sum(row["file_name"] not in there for row in self.rows)
+
 
 def config_id(text: str) -> str:
     """Id of a config: its text decides."""

@@ -130,6 +130,7 @@ def test_the_folder_counts_as_it_stands(configured: tuple[Path, Path]) -> None:
     }  # fmt: skip
     assert found["BBS_TN_0.yaml", "removed"]["reason"] == "its file holds another text now"
     assert found["BBS_TN_1.yaml", "removed"]["reason"] == "its file was removed"
+    assert state.gone() == 1
     assert "its name may hold" in found["with space.yaml", "refused"]["reason"]
     assert "no BenchmarkProblems" in found["notes.yaml", "refused"]["reason"]
     (changed,) = rows(
