@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
-import signal
 from pathlib import Path
 
 import pytest
