@@ -229,7 +229,7 @@ def _requests(layer: _Layer, rules: RuleSet, read_log: ReadLog) -> list[Request]
     else:
         missing = [key for key in TYPE_KEYS if key not in values]
         if missing:
-            raise InputError(f"missing keys: {', '.join(missing)}")
+            raise InputError(f"missing keys: {', '.join(missing)}", path=layer.sources.get("Sizes"))
         gemm_type = GemmType.from_tensile(*(values[key] for key in TYPE_KEYS))
         if option == 1:
             sizes = grid_sizes(values.get("CUs", arch.cus), values.get("GRID_DENSITY", 4))
