@@ -72,7 +72,10 @@ def test_command(root: Path, example_library: Path, tmp_path: Path) -> None:
     words += ["--hipblaslt", str(root), "--workdir", str(tmp_path / "work"), "-d", "1"]
     done = CliRunner().invoke(app, words, catch_exceptions=False)
     kept = load_library(tmp_path / "out" / NAME)
-    assert done.output.strip().splitlines()[-1] == f"{NAME}: {len(lib.solutions)} -> {len(kept.solutions)} solutions"
+    assert (
+        done.output.strip().splitlines()[-1]
+        == f"{NAME}: {len(lib.solutions)} -> {len(kept.solutions)} solutions"
+    )
     assert [size for size, _ in kept.sizes] == [size for size, _ in lib.sizes]
 
 
