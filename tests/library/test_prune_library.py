@@ -72,10 +72,8 @@ def test_command(root: Path, example_library: Path, tmp_path: Path) -> None:
     words += ["--hipblaslt", str(root), "--workdir", str(tmp_path / "work"), "-d", "1"]
     done = CliRunner().invoke(app, words, catch_exceptions=False)
     kept = load_library(tmp_path / "out" / NAME)
-    assert (
-        done.output.strip().splitlines()[-1]
-        == f"{NAME}: {len(lib.solutions)} -> {len(kept.solutions)} solutions"
-    )
+    # Log lines stand beside it where another test has set the log up.
+    assert f"{NAME}: {len(lib.solutions)} -> {len(kept.solutions)} solutions" in done.output.splitlines()
     assert [size for size, _ in kept.sizes] == [size for size, _ in lib.sizes]
 
 
