@@ -87,7 +87,8 @@ def test_failures_are_told(
         library.operations.prune_library(root, free, tmp_path)
     lib.sizes = lib.sizes[:1]
     lib.trim()
-    monkeypatch.setattr(prune, "_START_S", 0.0)
+    monkeypatch.setenv("GEKO_SIM_FAULTS", "hang")
+    monkeypatch.setattr(prune, "_START_S", 1.0)
     monkeypatch.setattr(prune, "_PER_RUN_S", 0.0)
     with pytest.raises(ToolError, match=r"latency\.out"):
         library.operations.prune_library(root, lib, tmp_path)
