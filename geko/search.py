@@ -92,7 +92,7 @@ def run(
     Args:
         hipblaslt_path: built hipBLASLt checkout.
         configs: rows of `configure`.
-        output_dir: ``winners.csv``, inputs and outputs of hipblaslt-bench, and ``failed_jobs.log`` go there.
+        output_dir: ``winners.csv`` and the inputs and outputs of hipblaslt-bench go there.
         devices: device ordinals; None for all that are found.
         bench_freq: record clocks.
         max_chunk_size: without effect, but must be positive: rows are handed out one by one.

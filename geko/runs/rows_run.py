@@ -129,8 +129,19 @@ class RowsRun(Run):
             )
         outputs = warehouse.query("export/outputs", run_id=run_id, kind=kind, role=kind)
         self.output = "".join(outputs["text"].to_pylist())
+        if kind == "screen":
+            self._write_search(warehouse, run_id, table)
         self._end(warehouse, run_id, "finished", {"n_scheduled": stages.n_scheduled})
         return RunResult(run_id, "finished", self.workdir, table, [], 0, stages.n_scheduled)
+
+    def _write_search(self, warehouse: Warehouse, run_id: str, winners: pa.Table) -> None:
+        """``winners.csv``, and input and output of each search."""
+        from geko.export.bench_files import export_job_files
+        from geko.export.tables import csv_text
+        from geko.fsio import write_text_atomic
+
+        write_text_atomic(self.workdir / "winners.csv", csv_text(winners))
+        export_job_files(warehouse, run_id, self.workdir, "screen", "screen")
 
     def _results(self, warehouse: Warehouse, run_id: str, job_ids: list[str]) -> pa.Table:
         if self.kind == "search":

@@ -59,6 +59,10 @@ def test_pattern_2_dense_search(shared: Path, root: Path, tmp_path: Path) -> Non
     winners = [tuple(size) for size in scope["winners"][["m", "n", "k"]].itertuples(index=False, name=None)]
     assert winners == order
     assert sorted(winners) == [(4096, 16, 14336), (4096, 4096, 4096)]
+    written = tmp_path / "workdir" / "search"
+    assert len((written / "winners.csv").read_text().splitlines()) == 3
+    assert len(list(written.glob("*.out"))) >= 1
+    assert len(list(written.glob("*_M*.yaml"))) == 2
     results = scope["results"]
     assert len(results), "the model has a faster kernel for the skinny GEMM"
     assert (results["ratio"] >= 1.03).all()
