@@ -86,14 +86,14 @@ def verify_applied(
     db: o.Db = None,
     form: o.Format = o.Form.table,
 ) -> None:
-    """Was what was deployed really used? Exit status 1 if a winner was called with another kernel."""
+    """Was what was deployed really used? Exit status 1 if a winner was called with another kernel, or none was called."""
     from geko.cli.main import start
+    from geko.cli.runs import show
     from geko.export import resolve_run
     from geko.export.applied import verify_applied as verify
 
     start(1)
     with o.existing(db) as warehouse:
-        rows = verify(warehouse, resolve_run(warehouse, run), logs)
-    render(rows, form)
-    if {"other kernel", "partly applied"} & set(rows["state"].to_pylist()):
-        raise typer.Exit(1)
+        found = verify(warehouse, resolve_run(warehouse, run), logs)
+    show(found.rows, [found.summary], form)
+    raise typer.Exit(found.exit_code)

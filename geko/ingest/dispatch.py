@@ -19,9 +19,10 @@ from geko.errors import InputError, MissingFileError
 from geko.ingest.formats import Format, Parsed, PartFormat, load, recognise
 from geko.ingest.hashing import content_sha256
 from geko.ingest.store import SourceFile, has_calls, put_file, put_identities, workload_steps
+from geko.warehouse import Statement
 
 if TYPE_CHECKING:
-    from geko.warehouse import Scratch, Warehouse
+    from geko.warehouse import Scratch, Step, Warehouse
 
 _HEAD = 64 << 10
 _LONG_HEAD = 4 << 20
@@ -68,6 +69,7 @@ def ingest(
     *,
     kind: str = "auto",
     workload: str | None = None,
+    applied: bool = False,
     progress: Callable[[FileReport], None] | None = None,
 ) -> list[FileReport]:
     """Read files into the warehouse.
@@ -80,6 +82,8 @@ def ingest(
         kind: name of a format; ``"auto"`` recognises each file by its content.
         workload: name of the workload that the files with calls become part of; None gives each its own,
             named after the file without its last suffix.
+        applied: the files only prove what an application used: they become part of no workload, and the GPU in them is
+            no reason to look at a workload's times there. A file that was ingested before stays what it is.
         progress: called with each report as it is made.
 
     Returns:
@@ -106,15 +110,16 @@ def ingest(
             if form is None or source is None:
                 report = FileReport(path, "refused", message=_no_format(path))
             elif source.file_id in known:
-                report = _link_known(warehouse, source, known[source.file_id], name)
+                report = _link_known(warehouse, source, known[source.file_id], None if applied else name)
             else:
-                report = _read(warehouse, scratch, form, source, name)
+                report = _read(warehouse, scratch, form, source, None if applied else name)
                 if report.state == "new":
                     known[source.file_id] = {
                         "n_lines": report.n_lines,
                         "n_rows": report.n_rows,
                         "n_rejects": report.n_rejects,
                         "has_calls": report.workload is not None,
+                        "is_applied": applied,
                     }
             reports.append(report)
             if progress is not None:
@@ -317,10 +322,15 @@ def _known(warehouse: Warehouse, sources: Sequence[SourceFile]) -> dict[str, dic
 
 
 def _link_known(
-    warehouse: Warehouse, source: SourceFile, row: dict[str, object], workload: str
+    warehouse: Warehouse, source: SourceFile, row: dict[str, object], workload: str | None
 ) -> FileReport:
-    if row["has_calls"]:
-        warehouse.apply(*workload_steps(warehouse, workload, source.file_id), repeatable=True)
+    steps: list[Step] = []
+    if workload is not None and row["is_applied"]:
+        steps.append(Statement("ingest/clear_applied", {"file_id": source.file_id}))
+    if workload is not None and row["has_calls"]:
+        steps += workload_steps(warehouse, workload, source.file_id)
+    if steps:
+        warehouse.apply(*steps, repeatable=True)
     return FileReport(
         source.path,
         "known",
@@ -335,7 +345,7 @@ def _link_known(
 
 
 def _read(
-    warehouse: Warehouse, scratch: _LazyScratch, form: Format, source: SourceFile, workload: str
+    warehouse: Warehouse, scratch: _LazyScratch, form: Format, source: SourceFile, workload: str | None
 ) -> FileReport:
     try:
         if source.n_bytes > _PARTS_ABOVE and isinstance(form, PartFormat):
@@ -349,7 +359,7 @@ def _read(
     return _report_new(source, parsed, workload)
 
 
-def _report_new(source: SourceFile, parsed: Parsed, workload: str) -> FileReport:
+def _report_new(source: SourceFile, parsed: Parsed, workload: str | None) -> FileReport:
     n_rejects = 0 if parsed.rejects is None else sum(parsed.rejects["n_lines"].to_pylist())
     return FileReport(
         source.path,

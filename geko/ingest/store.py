@@ -74,7 +74,7 @@ def put_file(warehouse: Warehouse, source: SourceFile, parsed: Parsed, workload:
         warehouse: where to.
         source: the file.
         parsed: its content.
-        workload: name of the workload; None for none.
+        workload: name of the workload; None where the file only proves what an application used.
     """
     file = {"file_id": source.file_id}
     version = {"sha256": source.sha256, "kind": source.kind, "parser_version": source.version}
@@ -83,6 +83,7 @@ def put_file(warehouse: Warehouse, source: SourceFile, parsed: Parsed, workload:
         params = version | (file if name == "workload_file" else {})
         steps.append(Statement(f"ingest/supersede_{name}", params))
     steps += _table_steps(warehouse, parsed.tables, source.file_id)
+    detail = {**parsed.detail, "purpose": "applied"} if workload is None else dict(parsed.detail)
     n_rejects = 0
     if parsed.rejects is not None and parsed.rejects.num_rows:
         steps.append(Statement("ingest/put_rejects", file, {"rows": parsed.rejects}))
@@ -93,7 +94,7 @@ def put_file(warehouse: Warehouse, source: SourceFile, parsed: Parsed, workload:
         "n_lines": parsed.n_lines,
         "n_rows": parsed.n_rows,
         "n_rejects": n_rejects,
-        "detail": canonical_json(dict(parsed.detail)) if parsed.detail else None,
+        "detail": canonical_json(detail) if detail else None,
         "now": warehouse.now(),
     }
     steps.append(Statement("ingest/put_file", file | version | values))

@@ -303,20 +303,103 @@ def test_the_log_of_the_application_tells_what_was_used(
     )
     db = ["--db", str(run.warehouse.path)]
     assert main(["verify-applied", str(log), *db, "--format", "json"]) == 1
-    rows = {row["gemm"].split()[1].split("×")[0]: row for row in json.loads(capsys.readouterr().out)}
+    shown = capsys.readouterr()
+    rows = {row["gemm"].split()[1].split("×")[0]: row for row in json.loads(shown.out)}
     assert {m: row["state"] for m, row in rows.items()} == {
         "512": "applied", "1024": "applied (by index)", "2048": "other kernel", "4096": "no evidence",
         "8192": "partly applied", "64": "not called",
     }  # fmt: skip
     assert rows["2048"]["used_instead"] == "Cijk_something_else"
     assert (rows["8192"]["calls"], rows["8192"]["calls_applied"]) == (4, 3)
+    assert rows["8192"]["why"] == "1 of 4 calls ran another kernel"
+    assert (
+        "6 winner(s) of the run: 2 called with the tuned kernel (1 shown by index alone), 2 with another kernel "
+        "(1 in some of the calls), 1 not called (no call of this size), 1 unknown (neither kernel nor index is told"
+    ) in shown.err
     good = logged(tmp_path / "good.yaml", (512, 7, "Cijk_solution_1", 5))
     assert main(["verify-applied", str(good), *db]) == 0
-    capsys.readouterr()
+    assert "1 called with the tuned kernel, 0 with another kernel, 5 not called" in capsys.readouterr().out
     junk = tmp_path / "junk"
     junk.write_text("nothing of the sort\n")
     assert main(["verify-applied", str(junk), *db]) == 1
     assert capsys.readouterr().err.count(str(junk)) == 1
+
+
+@pytest.mark.parametrize("what", ["other size", "other epilogue", "no kernel told"])
+def test_an_application_that_shows_no_winner_is_no_success(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    run.winner(gemm(512))
+    run.flush()
+    log = logged(tmp_path / "used.yaml", (511 if what == "other size" else 512, 7, "Cijk_solution_1", 5))
+    text = log.read_text()
+    if what == "other epilogue":
+        log.write_text(text.replace("activation_type: none", "activation_type: relu"))
+    if what == "no kernel told":
+        logged(log, (512, None, None, 5))
+    assert main(["verify-applied", str(log), "--db", str(run.warehouse.path)]) == 1
+    reason = {
+        "other size": "1 not called (no call of this size)",
+        "other epilogue": "1 not called (this size was called in another way only)",
+        "no kernel told": "1 unknown (neither kernel nor index is told (log with HIPBLASLT_LOG_MASK=128",
+    }[what]
+    assert reason in capsys.readouterr().out
+
+
+BENCH = (
+    "transA,transB,grouped_gemm,batch_count,m,n,k,alpha,lda,stride_a,beta,ldb,stride_b,ldc,stride_c,ldd,stride_d,a_type,"
+    "b_type,c_type,d_type,compute_type,scaleA,scaleB,scaleC,scaleD,amaxD,activation_type,bias_vector,bias_type,"
+    "rotating_buffer,flush,use_gpu_timer,hipblaslt-Gflops,hipblaslt-GB/s,us"
+)
+
+
+def benched(m: int, rank: int, index: int, name: str) -> str:
+    """What hipblaslt-bench prints of one solution of an m×128×256 problem."""
+    return (
+        f"[{rank}]:{BENCH}\n    T,N,0,1,{m},128,256,1,256,{m * 256},0,256,32768,{m},{m * 128},{m},{m * 128},bf16_r,bf16_r,"
+        f"bf16_r,bf16_r,f32_r,0,0,0,0,0,none,0,bf16_r,512,0,1,100,1,90\n    --Solution index: {index}\n"
+        f"    --Solution name:  {name}\n    --kernel name:    {name}\n"
+    )
+
+
+def test_bench_output_tells_what_was_used_and_what_it_was_told(run: Run, tmp_path: Path) -> None:
+    for m in (512, 1024, 2048, 4096):
+        run.winner(gemm(m), 7)
+    run.flush()
+    out = tmp_path / "bench.txt"
+    command = "$ hipblaslt-bench -m {0} -n 128 -k 256 --print_kernel_info"
+    out.write_text(
+        f"{command.format(512)} --algo_method index --solution_index 7\n{benched(512, 0, 7, 'Cijk_solution_1')}"
+        f"{command.format(1024)}\n{benched(1024, 0, 7, 'Cijk_solution_2')}"
+        f"{command.format(2048)}\n{benched(2048, 0, 7, 'Cijk_something_else')}"
+        f"{command.format(4096)} --requested_solution 2\n{benched(4096, 0, 7, 'Cijk_solution_4')}"
+        f"{benched(4096, 1, 8, 'Cijk_x')}"
+    )
+    found = verify_applied(run.warehouse, run.run_id, [out])
+    rows = {row["gemm"].split()[1].split("×")[0]: row for row in found.rows.to_pylist()}
+    assert {m: (row["state"], (row["why"] or "").partition(":")[0]) for m, row in rows.items()} == {
+        "512": ("applied", "the benchmark was told the index"),
+        "1024": ("applied", ""),
+        "2048": ("other kernel", "every call ran another kernel"),
+        "4096": ("no evidence", "several solutions were timed, which tells nothing of the library's choice"),
+    }
+    assert found.exit_code == 1
+
+
+def test_proof_of_use_is_no_part_of_a_workload(run: Run, tmp_path: Path) -> None:
+    run.winner(gemm(512))
+    run.flush()
+    log = logged(tmp_path / "llama.yaml", (512, 7, "Cijk_solution_1", 5))
+    question = (
+        "SELECT name, sum(call_count)::BIGINT AS n FROM workload JOIN workload_file USING (workload_id) "
+        "JOIN workload_call USING (file_id) GROUP BY ALL"
+    )
+    ingest(run.warehouse, [logged(tmp_path / "first.yaml", (512, 3, None, 2))], workload="llama")
+    assert verify_applied(run.warehouse, run.run_id, [log]).exit_code == 0
+    assert run.warehouse.sql(question).read_all().to_pylist() == [{"name": "llama", "n": 2}]
+    # Who ingests the same file wants it to be one.
+    ingest(run.warehouse, [log])
+    assert run.warehouse.sql(question).read_all().to_pylist() == [{"name": "llama", "n": 7}]
 
 
 def test_command_line(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

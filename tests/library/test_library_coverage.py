@@ -144,6 +144,27 @@ def test_weight_is_time_and_never_mixed(tmp_path: Path, warehouse: Warehouse) ->
     assert sum(row["share_pct"] for row in summary) == pytest.approx(100)
 
 
+def test_what_an_application_used_says_nothing_of_where_a_workload_was_timed(
+    tmp_path: Path, warehouse: Warehouse
+) -> None:
+    logic(tmp_path / "lib", "Plain", [[4096, 128, 1, 1024]])
+    ingest_libraries(warehouse, [tmp_path / "lib"])
+    ingest(warehouse, [log(tmp_path / "w.yaml", {}, {"N": 64})], workload="w")
+    table = tmp_path / "tunableop_results0.csv"
+    table.write_text(TUNABLEOP)
+    ingest(warehouse, [table])
+    other = tmp_path / "other_results.csv"
+    lines = TUNABLEOP.replace("gfx942", "gfx950").splitlines()
+    lines += [line.replace("_128_", "_64_").replace("0.05", "0.04") for line in lines if "tn_4096" in line]
+    other.write_text("\n".join(lines) + "\n")
+    ingest(warehouse, [other], applied=True)
+    assert coverage(warehouse, "w", "lib").arch == "gfx942"
+    ingest(warehouse, [other])
+    assert coverage(warehouse, "w", "lib").arch == "gfx950", (
+        "more of it was timed there, as the user says now"
+    )
+
+
 def test_tunableop_table(tmp_path: Path, warehouse: Warehouse) -> None:
     table = tmp_path / "tunableop_results0.csv"
     table.write_text(TUNABLEOP)
