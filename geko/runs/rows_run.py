@@ -112,9 +112,10 @@ class RowsRun(Run):
             "protocol_ids": [item.protocol_id for item in protocols],
             "kind": kind, "salt": self.salt, "expected_candidates": _EXPECTED_CANDIDATES,
         }  # fmt: skip
-        stages.run("search" if kind == "screen" else "benchmark", kind, "plan_rows", plan)
-        job_ids = warehouse.query("run/plan_rows", run_id=run_id, **plan)["job_id"].to_pylist()
-        table = self._results(warehouse, run_id, [str(job_id) for job_id in job_ids])
+        stage = "search" if kind == "screen" else "benchmark"
+        jobs = stages.planned(stage, "plan_rows", plan)
+        stages.work_on(stage, kind, jobs)
+        table = self._results(warehouse, run_id, [str(job_id) for job_id in jobs["job_id"].to_pylist()])
         missing = len(self.rows) - table.num_rows
         if not table.num_rows:
             raise RunFailedError(

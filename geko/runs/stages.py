@@ -14,6 +14,8 @@ from geko.log import logger
 from geko.warehouse import Statement, queue
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from geko.runners.pool import RunnerPool
     from geko.warehouse import Warehouse
 
@@ -109,13 +111,22 @@ class Stages:
         Raises:
             RunFailedError: too many failures in a row, or no runner is left.
         """
+        jobs = self.planned(stage, plan, params)
+        self.work_on(stage, kind, jobs)
+        return int(jobs.num_rows)
+
+    def planned(self, stage: str, plan: str, params: Mapping[str, Any]) -> pa.Table:
+        """The jobs of a stage, which begins with it; see `run`."""
         self.warehouse.apply(
             Statement("run/set_stage", {"run_id": self.run_id, "stage": stage}), repeatable=True
         )
         name = plan if "/" in plan else f"run/{plan}"
-        jobs = self.warehouse.query(name, run_id=self.run_id, **params)
+        return self.warehouse.query(name, run_id=self.run_id, **params)
+
+    def work_on(self, stage: str, kind: str, jobs: pa.Table) -> None:
+        """Enqueue jobs and wait until they are done; see `run`."""
         if not jobs.num_rows:
-            return 0
+            return
         asked = queue.enqueue(self.warehouse, self.run_id, jobs)
         self.n_scheduled += asked.n_new
         logger.info("%s: %d job(s), %d new, %d already done", stage, jobs.num_rows, asked.n_new, asked.n_done)
@@ -134,7 +145,7 @@ class Stages:
                 final=not left,
             )
             if not left:
-                return int(jobs.num_rows)
+                return
             self.pool.start()
             self.pool.require_alive()
             self._check_failures()

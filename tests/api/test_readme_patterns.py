@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import yaml
 
 from geko.simulator import make_root
+from geko.warehouse import Warehouse
 
 pytest.importorskip("pandas")
 pytestmark = pytest.mark.slow
@@ -48,6 +51,21 @@ def log_of(path: Path, sizes: list[tuple[int, int, int]]) -> None:
         for m, n, k in sizes
     ]  # fmt: skip
     path.write_text("".join(f"- {yaml.safe_dump(row, default_flow_style=True, width=10000)}" for row in rows))
+
+
+@contextmanager
+def asked_for(name: str) -> Iterator[list[str]]:
+    """How often a statement is asked for inside."""
+    times: list[str] = []
+    query = Warehouse.query
+
+    def noted(self: Warehouse, statement: str, *args: Any, **params: Any) -> Any:
+        times.extend([statement] * (statement == name))
+        return query(self, statement, *args, **params)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Warehouse, "query", noted)
+        yield times
 
 
 @pytest.mark.usefixtures("_in_place")
@@ -94,7 +112,9 @@ def test_pattern_4_custom_benchmarks(shared: Path, root: Path, tmp_path: Path, e
     before, after = code.split(output)
     from geko import bench
 
-    bench.run(root, tmp_path / "custom_bench.yaml", tmp_path / "benchmarks" / "x_bench.out", device=0)
+    with asked_for("run/plan_rows") as times:
+        bench.run(root, tmp_path / "custom_bench.yaml", tmp_path / "benchmarks" / "x_bench.out", device=0)
+    assert len(times) == 1, "planning makes a job's whole text for each row: once is enough"
     scope: dict[str, Any] = {}
     exec(compile(before + output + after, "pattern4", "exec"), scope)
     assert len(scope["results"]) == len(rows) == 2
