@@ -331,11 +331,23 @@ class Run:
                     "guarded_run_id": None,
                 },
             )  # fmt: skip
+        if self.kind == "tune":
+            # Where the reference has no solution there is nothing to pair with: the tuned library is timed alone.
+            plan = self._plan(warehouse, ground, protocols.compare(options)) | both | {
+                "duration_s": options.compare_duration, "rounds": options.effective_rounds, "chunk": _CHUNK,
+                "guarded_run_id": None,
+            }  # fmt: skip
+            self._new_solutions(stages, plan)
         if options.verify:
             plan = self._plan(warehouse, ground, protocols.verify(options)) | both
             for unused in ("library_id", "libpath", "iters", "cold_iters"):
                 del plan[unused]
             stages.run("verify", "verify", "plan_verify", plan)
+
+    def _new_solutions(self, stages: Stages, plan: dict[str, Any]) -> None:
+        """Time the tuned library alone where the reference has no solution; the plan is that of a comparison."""
+        plan = {key: value for key, value in plan.items() if key not in ("library_id", "libpath")}
+        stages.run("new solutions", "compare", "plan_new_solutions", plan)
 
     def _plan(self, warehouse: Warehouse, ground: Ground, protocol: Protocol) -> dict[str, Any]:
         import pyarrow as pa
@@ -387,13 +399,26 @@ class Run:
 
         threshold = self.options.effective_keep_thr(self.kind)
         warehouse.apply(
-            Statement("run/keep_above", {"run_id": run_id, "keep_thr": threshold}), repeatable=True
+            Statement(
+                "run/keep_above",
+                {
+                    "run_id": run_id,
+                    "keep_thr": threshold,
+                    "keep_new": self.kind in ("configure", "tune"),
+                },
+            ),
+            repeatable=True,
         )
         row = warehouse.query("run/kept_count", run_id=run_id).to_pylist()[0]
         logger.info(
             "%d of %d GEMMs make at least %g %% of the time each (%.1f %% together)",
-            row["n_kept"], row["n_problems"], threshold, row["share_pct"] or 0.0,
+            row["n_kept"] - row["n_new"], row["n_problems"], threshold, row["share_pct"] or 0.0,
         )  # fmt: skip
+        if row["n_new"]:
+            logger.info(
+                "%d GEMMs have no solution in the reference library and so no share of the time; they are tuned all the same",
+                row["n_new"],
+            )
         return int(row["n_kept"])
 
     def _build(self, warehouse: Warehouse, run_id: str, ground: Ground) -> Library | None:

@@ -19,14 +19,10 @@ def closing_lines(warehouse: Warehouse, run_id: str, kind: str, ground: Ground, 
     if kind != "bench":
         metrics = json.loads(warehouse.query("export/metrics", run_id=run_id)["document"][0].as_py())
         lines += _uplift_lines(metrics, word)
-        if metrics["counts"]["n_kept"]:
+        lines += _new_lines(warehouse, run_id, word)
+        if metrics["counts"]["n_kept"] or metrics["counts"].get("n_new_solutions"):
             run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
             lines += _next_commands(ground, workdir, run["label"])
-    if kind == "tune" and (n_new := warehouse.query("tune/only_new", run_id=run_id)["n"][0].as_py()):
-        lines.append(
-            f"{n_new} GEMM(s) have a new kernel and no solution in the stock library to compare it with: it is in "
-            f"{workdir / 'libs'} only"
-        )
     lines.append(f"Run {run_id[:8]} ({word} times) is in {warehouse.path}; files are in {workdir}")
     return lines
 
@@ -51,6 +47,17 @@ def _uplift_lines(metrics: dict[str, dict[str, float]], word: str) -> list[str]:
     return lines
 
 
+def _new_lines(warehouse: Warehouse, run_id: str, word: str) -> list[str]:
+    found = warehouse.query("run/new_count", run_id=run_id).to_pylist()[0]
+    if not found["n"]:
+        return []
+    unchecked = " Their results were NOT checked (--no-verify)." if found["n_unchecked"] else ""
+    return [
+        f"{found['n']} GEMM(s) that the reference library has no solution for have a new kernel ({word}): they are in the kept "
+        f"library, too, and count in no figure of uplift (results/new_solutions.csv).{unchecked}"
+    ]
+
+
 def _between(whole: dict[str, float]) -> str:
     low, high = whole.get("e2e_speedup_low"), whole.get("e2e_speedup_high")
     return "" if low is None or high is None else f", 95 % interval {low:.4f} to {high:.4f}"
@@ -68,7 +75,7 @@ def _next_commands(ground: Ground, workdir: Path, label: str) -> list[str]:
     logic = ground.root.logic_dir(schedule, "Equality") or base / "Equality"
     merge = shlex.join(
         [
-            str(root / "tensilelite/Tensile/bin/TensileMergeLibrary"), "--no_eff", "--force_merge", "True",
+            str(ground.root.tensile_program("TensileMergeLibrary")), "--no_eff", "--force_merge", "True",
             str(logic), str(workdir / "final_libs"), str(logic),
         ]
     )  # fmt: skip

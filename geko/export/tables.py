@@ -24,6 +24,8 @@ _TABLES = {
     "final_results": "results",
     "dashboard": "results",
 }
+#: Written where they have rows.
+_IF_ANY = ("new_solutions",)
 _FILE_NAMES = {"dashboard": "dashboard_data.csv"}
 
 
@@ -47,7 +49,7 @@ def export_tables(warehouse: Warehouse, run_id: str, folder: Path, *, flat: bool
 
     Returns:
         The files: ``summary.csv``, ``gemms.csv``; for a search also ``winners.csv``, ``raw_results.csv``,
-        ``final_results.csv``, ``dashboard_data.csv`` and ``metrics.json``.
+        ``final_results.csv``, ``dashboard_data.csv`` and ``metrics.json``; where there are any, ``new_solutions.csv``.
     """
     run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
     written: list[tuple[str, Path]] = []
@@ -57,6 +59,12 @@ def export_tables(warehouse: Warehouse, run_id: str, folder: Path, *, flat: bool
         path = folder / ("." if flat else place) / _FILE_NAMES.get(name, f"{name}.csv")
         write_text_atomic(path, csv_text(warehouse.query(f"export/{name}", run_id=run_id)))
         written.append((name, path))
+    for name in () if run["kind"] == "bench" else _IF_ANY:
+        rows = warehouse.query(f"export/{name}", run_id=run_id)
+        if rows.num_rows:
+            path = folder / ("." if flat else "results") / f"{name}.csv"
+            write_text_atomic(path, csv_text(rows))
+            written.append((name, path))
     if run["kind"] != "bench":
         path = folder / ("." if flat else "results") / "metrics.json"
         document = warehouse.query("export/metrics", run_id=run_id)["document"][0].as_py()
@@ -81,11 +89,14 @@ def export_parquet(warehouse: Warehouse, run_id: str, folder: Path) -> list[Path
     import pyarrow.parquet as pq
 
     run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
-    names = ["summary", "gemms"] if run["kind"] == "bench" else list(_TABLES)
+    names = ["summary", "gemms"] if run["kind"] == "bench" else [*_TABLES, *_IF_ANY]
     written = []
     for name in [*names, "timings"]:
+        rows = warehouse.query(f"export/{name}", run_id=run_id)
+        if name in _IF_ANY and not rows.num_rows:
+            continue
         buffer = io.BytesIO()
-        pq.write_table(warehouse.query(f"export/{name}", run_id=run_id), buffer, compression="zstd")
+        pq.write_table(rows, buffer, compression="zstd")
         path = folder / f"{name}.parquet"
         write_bytes_atomic(path, buffer.getvalue())
         written.append((f"{name}.parquet", path))

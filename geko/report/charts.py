@@ -18,6 +18,7 @@ COLOURS = {
     "not_verified": "#e0a526",
     "wrong_result": "#c0392b",
     "device_fault": "#8e2b5e",
+    "new_solution": "#0f8a8a",
     "no_solution": "#6b3fa0",
     "not_important": "#d8dbe0",
     "not_applied": "#2f6fb0",

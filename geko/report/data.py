@@ -86,9 +86,15 @@ def headline(data: ReportData) -> list[tuple[str, str]]:
     kept = f"{worth['n_kept']} of {worth['n_shapes']}"
     unchecked = f", {worth['n_unchecked']} of them with results NOT checked" if worth["n_unchecked"] else ""
     interval = f" ({worth['speedup_low']:.3f} to {worth['speedup_high']:.3f})" if worth["n_kept"] else ""
+    new = [row["shapes"] for row in data.classes.to_pylist() if row["class"] == "new_solution"]
     return [
         (f"{worth['speedup']:.3f}×{interval}", f"speed-up of the workload's GEMM time, {data.times}"),
         (f"{worth['saved_pct']:.3g} %", f"of the workload's GEMM time saved, {data.times}"),
         (kept, f"shapes kept{unchecked}"),
         (f"{worth['coverage_pct']:.3g} %", "of the time is in kept shapes"),
+        *(
+            [(str(new[0]), "shapes without a solution before have a new kernel; no other figure counts them")]
+            if new
+            else []
+        ),
     ]

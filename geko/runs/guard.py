@@ -126,6 +126,7 @@ class _Guard(Run):
             "guarded_run_id": self.guarded["run_id"],
         }  # fmt: skip
         stages.run("compare", "compare", "plan_compare", plan)
+        self._new_solutions(stages, plan)
         rows = warehouse.query("export/guard_table", run_id=run_id)
         counts = warehouse.query("export/guard_counts", run_id=run_id).to_pylist()[0]
         lines = _lines(counts, "simulated" if ground.simulated else "measured", self.threshold)

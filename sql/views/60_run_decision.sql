@@ -1,6 +1,7 @@
 -- The class of every shape of a run, exactly one, with the reason as a sentence. Thresholds come from the run's options.
 -- A shape is kept when its kernel differs from the stock one, the rule of the run says so (interval: docs/verdicts.md; point: its
--- median ratio reaches up_thr), and its result is right.
+-- median ratio reaches up_thr), and its result is right. Where the reference library has no solution and tuning made a kernel
+-- (is_new), there is no ratio: any kernel beats none, if the tuned library chooses it and its result is right.
 CREATE OR REPLACE VIEW run_decision AS
 WITH o AS (
     SELECT run_id, kind AS run_kind, simulated,
@@ -18,6 +19,8 @@ WITH o AS (
            bool_or(outcome IN ('no_solution', 'unsupported')) AS no_solution,
            -- A shape that failed under one of the libraries half way has pairs, but they prove nothing.
            min(outcome) FILTER (WHERE kind = 'compare') AS compare_failure,
+           -- The reference library has one, or it would not have come so far.
+           bool_or(kind = 'compare' AND outcome = 'no_solution') AS compared_none, bool_or(kind = 'confirm' AND outcome = 'no_solution') AS confirmed_none,
            min(outcome) FILTER (WHERE kind = 'verify' AND outcome <> 'verify_failed') AS verify_failure
     FROM (SELECT run_id, problem_id, kind, coalesce(outcome, state) AS outcome,
                  coalesce(list_position(['baseline', 'screen', 'confirm', 'compare', 'verify'], kind), 9) AS stage
@@ -26,14 +29,17 @@ WITH o AS (
 ), facts AS (
     SELECT
         o.run_id, o.run_kind, o.simulated, o.keep_thr, o.up_thr, o.err_thr, o.verify, o.rule, o.confirm_budget, o.max_workspace,
+        o.run_kind = 'tune' AND ns.problem_id IS NOT NULL AND w.solution_id IS NOT NULL AS is_new,
         c.problem_id, c.seq, c.call_count, c.us AS us_baseline, c.share_pct, c.kept,
         w.solution_id AS winner_id, w.is_stock_choice, x.solution_id AS choice_id,
         ra.solution_id AS reference_id, ta.solution_id AS tuned_id, coalesce(ta.is_compared, false) AS is_compared,
-        u.n_pairs, u.n_looks, u.n_candidates, u.us_reference, u.us_tuned, u.ratio, u.ratio_low, u.ratio_high, u.log_ratio_se,
+        u.n_pairs, u.n_looks, u.n_candidates, u.us_reference, coalesce(u.us_tuned, if(ns.problem_id IS NULL, NULL, ta.us)) AS us_tuned,
+        u.ratio, u.ratio_low, u.ratio_high, u.log_ratio_se,
         u.confidence, cf.state, cf.n_needed, cf.spread,
         k.outcome AS check_outcome, k.norm_error, k.solution_id AS checked_id, g.us AS us_unlimited,
         coalesce(f.compare_failure, f.outcome) AS failure, if(f.compare_failure IS NULL, f.kind, 'compare') AS failed_kind,
-        f.compare_failure, f.verify_failure, coalesce(f.no_solution, false) AS no_solution
+        f.compare_failure, f.verify_failure, coalesce(f.no_solution, false) AS no_solution,
+        coalesce(f.compared_none OR (f.confirmed_none AND o.run_kind <> 'search'), false) AS tuned_has_none
     FROM o
     JOIN run_contribution AS c ON c.run_id = o.run_id
     LEFT JOIN run_winner AS w ON w.run_id = c.run_id AND w.problem_id = c.problem_id
@@ -44,16 +50,26 @@ WITH o AS (
     LEFT JOIN run_arm AS ta ON ta.run_id = c.run_id AND ta.problem_id = c.problem_id AND ta.arm = 'tuned'
     LEFT JOIN run_check AS k ON k.run_id = c.run_id AND k.problem_id = c.problem_id
     LEFT JOIN run_unlimited AS g ON g.run_id = c.run_id AND g.problem_id = c.problem_id
+    LEFT JOIN run_no_stock AS ns ON ns.run_id = c.run_id AND ns.problem_id = c.problem_id
     LEFT JOIN f ON f.run_id = c.run_id AND f.problem_id = c.problem_id
 ), classed AS (
     SELECT *,
         CASE
             WHEN us_baseline IS NULL AND us_unlimited IS NOT NULL THEN 'needs_workspace'
+            WHEN is_new AND tuned_has_none THEN 'not_applied'
+            WHEN is_new AND compare_failure IS NOT NULL THEN 'device_fault'
+            WHEN is_new AND tuned_id IS NULL THEN 'undecided'
+            WHEN is_new AND verify AND (check_outcome = 'failed' OR norm_error >= err_thr) THEN 'wrong_result'
+            WHEN is_new AND verify AND check_outcome IS DISTINCT FROM 'passed'
+                 AND verify_failure IN ('crash', 'hang', 'memory_fault', 'timeout', 'lost') THEN 'device_fault'
+            WHEN is_new AND verify AND check_outcome IS DISTINCT FROM 'passed' THEN 'not_verified'
+            WHEN is_new THEN 'new_solution'
             WHEN us_baseline IS NULL AND no_solution THEN 'no_solution'
             WHEN us_baseline IS NULL THEN 'device_fault'
             WHEN kept IS NOT DISTINCT FROM false THEN 'not_important'
             WHEN winner_id IS NULL AND no_solution THEN 'no_solution'
             WHEN winner_id IS NULL AND failure IS NOT NULL THEN 'device_fault'
+            WHEN tuned_has_none THEN 'not_applied'
             WHEN compare_failure IS NOT NULL OR (ratio IS NULL AND failure IS NOT NULL) THEN 'device_fault'
             WHEN ratio IS NULL AND is_stock_choice THEN 'same_kernel'
             WHEN ratio IS NULL THEN 'undecided'
@@ -79,23 +95,27 @@ SELECT
     CASE class
         WHEN 'no_solution' THEN 'the library has no solution for this problem'
         WHEN 'needs_workspace' THEN printf('every solution needs more workspace than --max-workspace (%d bytes)', max_workspace)
-        WHEN 'device_fault' THEN if(us_baseline IS NOT NULL AND ratio IS NOT NULL AND compare_failure IS NULL,
-            concat('faster, but nothing shows that its result is right: the verify job ended with ', verify_failure),
+        WHEN 'new_solution' THEN concat(printf('the reference library has no solution; the new kernel takes %.4g µs', us_tuned),
+            if(verify, ', result correct', ', result NOT checked (--no-verify)'))
+        WHEN 'device_fault' THEN if(compare_failure IS NULL AND (is_new OR (us_baseline IS NOT NULL AND ratio IS NOT NULL)),
+            concat(if(is_new, 'a new kernel', 'faster'), ', but nothing shows that its result is right: the verify job ended with ', verify_failure),
             concat('no usable time: the ', coalesce(failed_kind, 'baseline'), ' job ended with ', coalesce(failure, 'no result')))
         WHEN 'not_important' THEN printf('%.3g %% of the workload''s time, below keep-thr %.3g %%', share_pct, keep_thr)
         WHEN 'same_kernel' THEN 'the stock library already uses the fastest kernel that was found'
         WHEN 'undecided' THEN CASE
+            WHEN is_new THEN 'a new kernel where the reference library has none, but the tuned library was not timed yet'
             WHEN ratio IS NULL AND rule = 'interval' THEN 'no candidate was confirmed (none was found, --confirm-budget was used up, or the run stopped before)'
             WHEN ratio IS NULL THEN 'reference and tuned library were not compared'
             WHEN state = 'kept' THEN 'a candidate is faster, but the tuned library was not compared yet'
             ELSE concat(printf('%.4f times the stock speed, but %d pairs leave it open (interval %.4f to %.4f)', ratio, n_pairs, ratio_low, ratio_high),
                         if(isfinite(n_needed), printf('; some %d pairs would decide it (--confirm-budget)', ceil(n_needed)::BIGINT), '')) END
         WHEN 'wrong_result' THEN printf('the tuned kernel''s result is wrong (norm error %.3g)', coalesce(norm_error, 'nan'::DOUBLE))
-        WHEN 'not_applied' THEN 'the tuned library did not choose the winning kernel for this shape'
+        WHEN 'not_applied' THEN if(tuned_has_none, 'the tuned library has no solution for this shape: its kernels don''t suit it',
+            'the tuned library did not choose the winning kernel for this shape')
         WHEN 'small_gain' THEN concat(printf('%.4f times the stock speed, below up-thr %.4g', ratio, up_thr),
                                       if(rule = 'interval', printf(' (best of %d candidates, %d pairs)', n_candidates, n_pairs), ''))
         WHEN 'not_verified' THEN if(check_outcome = 'passed', 'faster, but the check ran another kernel',
-            concat('faster, but its result was not checked', coalesce(concat(': the verify job ended with ', verify_failure), '')))
+            concat(if(is_new, 'a new kernel', 'faster'), ', but its result was not checked', coalesce(': the verify job ended with ' || verify_failure, '')))
         ELSE concat(printf('%.4f times the stock speed over %d pairs (%d %% interval %.4f to %.4f)', ratio, n_pairs, round(100 * confidence)::INTEGER,
                            ratio_low, ratio_high),
                     if(verify, ', result correct', ', result NOT checked (--no-verify)'))

@@ -13,8 +13,9 @@ WITH g AS (
 ), f AS (
     SELECT run_id, problem_id, min(outcome) AS outcome FROM run_failure WHERE problem_id IS NOT NULL GROUP BY run_id, problem_id
 ), facts AS (
-    SELECT g.run_id, g.simulated, g.threshold, p.problem_id, p.seq, p.call_count, c.share_pct, coalesce(s.class = 'kept', false) AS tuned,
-           s.class AS verdict, s.tuned_solution_id, b.solution_id AS before_id, a.solution_id AS after_id, z.n_pairs, z.us_before, z.us_after,
+    SELECT g.run_id, g.simulated, g.threshold, p.problem_id, p.seq, p.call_count, c.share_pct, coalesce(s.class IN ('kept', 'new_solution'), false) AS tuned,
+           s.class AS verdict, s.tuned_solution_id, b.solution_id AS before_id, a.solution_id AS after_id, z.n_pairs, z.us_before,
+           coalesce(z.us_after, if(s.class = 'new_solution', a.us, NULL)) AS us_after,
            z.ratio, f.outcome AS failure,
            exp(least(z.location - t_quantile(0.005, z.n_pairs - 1) * z.se, ln(z.ratio))) AS ratio_low,
            exp(greatest(z.location + t_quantile(0.005, z.n_pairs - 1) * z.se, ln(z.ratio))) AS ratio_high,
@@ -29,6 +30,10 @@ WITH g AS (
     LEFT JOIN f ON f.run_id = g.run_id AND f.problem_id = p.problem_id
 ), classed AS (
     SELECT *, CASE
+        -- The library before has no solution: there is no ratio, but the deployed one must use the new kernel.
+        WHEN verdict = 'new_solution' AND failure IS NULL AND after_id IS NOT NULL
+            THEN if(after_id = tuned_solution_id, 'applied', 'not_applied')
+        WHEN verdict = 'new_solution' AND failure = 'no_solution' THEN 'not_applied'
         WHEN ratio IS NULL OR failure IS NOT NULL THEN 'not_compared'
         WHEN tuned AND after_id IS DISTINCT FROM tuned_solution_id THEN 'not_applied'
         WHEN tuned THEN 'applied'
@@ -42,7 +47,8 @@ SELECT run_id, problem_id, seq, tuned, verdict, class,
        CASE class
            WHEN 'not_compared' THEN coalesce('no time: ' || failure, 'no time, as in the run that is guarded')
            WHEN 'not_applied' THEN 'the deployed library does not use the kernel that was kept'
-           WHEN 'applied' THEN printf('the tuned kernel is used, %.4f times the speed before (%.4f to %.4f)', ratio, ratio_low, ratio_high)
+           WHEN 'applied' THEN if(verdict = 'new_solution', printf('the new kernel is used where there was no solution before, %.4g µs', us_after),
+                                  printf('the tuned kernel is used, %.4f times the speed before (%.4f to %.4f)', ratio, ratio_low, ratio_high))
            WHEN 'unchanged' THEN printf('the same kernel as before, %.4f times its speed (%.4f to %.4f)', ratio, ratio_low, ratio_high)
            WHEN 'other_kernel' THEN printf('another kernel than before, as fast: %.4f (%.4f to %.4f)', ratio, ratio_low, ratio_high)
            WHEN 'undecided' THEN printf('another kernel than before, and %d pairs leave open whether it is as fast: %.4f (%.4f to %.4f)',

@@ -1,11 +1,11 @@
--- What a run decided to deploy: the kept shapes with the winning kernel as the measured reference library knows it.
+-- What a run decided to deploy: the kept shapes, and those that have a solution at last (without reference and ratio), with the winning kernel as the measured reference library knows it.
 -- solution_index is NULL where that library has no such kernel (it was made by tuning). Shapes that the original tuning file
 -- can't tell apart (legacy_rank > 1: same sizes and types, other epilogue, padding or scaling) follow the one that saves most.
 CREATE OR REPLACE VIEW deploy_entry AS
 WITH kept AS (
     SELECT s.run_id, s.problem_id, s.tuned_solution_id, s.us_reference, s.us_tuned, s.ratio, s.share_pct, s.simulated, r.seq, r.call_count
     FROM selection AS s JOIN run_problem AS r ON r.run_id = s.run_id AND r.problem_id = s.problem_id
-    WHERE s.class = 'kept'
+    WHERE s.class IN ('kept', 'new_solution')
 )
 SELECT
     k.run_id, k.problem_id, k.seq, k.call_count, k.simulated, k.us_reference, k.us_tuned, k.ratio, k.share_pct,

@@ -1,11 +1,13 @@
 -- metrics.json: one JSON document per run. Improved, regressed and neutral are ratios above, below and equal to 1 among the
--- valid shapes; e2e figures weigh each shape with its share of the workload's time. e2e_speedup is what the workload gains
+-- valid shapes; shapes that have a new solution are counted, and in nothing else; e2e figures weigh each shape with its share of the workload's time. e2e_speedup is what the workload gains
 -- (Amdahl: 1 / (1 - saved share)); e2e_uplift_pct is the saved share itself, as the original tool names it.
 CREATE OR REPLACE VIEW export_metrics AS
 WITH result AS MATERIALIZED (
     SELECT run_id, valid, class, ratio, solution_tuned, kernel_changed, weighted_uplift_contribution_pct, pct_of_total, weighted_us_saved,
            verified, a_type, "transA", "transB"
     FROM export_raw_results
+), news AS (
+    SELECT run_id, count(*) AS n_new FROM selection WHERE class = 'new_solution' GROUP BY run_id
 ), rows_of AS (
     SELECT r.run_id, r.options, r.simulated,
         count(x.run_id) AS n_attempted,
@@ -51,6 +53,7 @@ SELECT
         'counts', json_merge_patch(
             json_object('n_attempted', n_attempted),
             if(verified, json_object('n_valid', n_valid, 'n_invalid', n_invalid), json_object()),
+            if(n.n_new IS NULL, json_object(), json_object('n_new_solutions', n.n_new)),
             json_object(
                 'n_improved', len(up), 'n_regressed', len(down), 'n_neutral', len(ratios) - len(up) - len(down), 'n_kept', n_kept,
                 'improved_cumulative', json_object(
@@ -85,4 +88,5 @@ SELECT
     )::VARCHAR AS document
 FROM lists AS l
 LEFT JOIN (SELECT run_id, speedup_low, speedup_high FROM run_worth) AS v ON v.run_id = l.run_id
+LEFT JOIN news AS n ON n.run_id = l.run_id
 LEFT JOIN per_type AS p ON p.run_id = l.run_id;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -150,12 +151,12 @@ def test_a_changed_folder_counts_as_it_stands_and_is_never_written(tuned: Tuned,
     assert rows(db, jobs) == [{"name": name, "state": "done"} for name in ("BBS_TN_0", "HHS_TN_0")]
     sizes = {tuple(size[0]) for library in load_collection(out / "libs") for size in library.sizes}
     assert sizes == {(512, 512, 1, 1024), (512, 256, 1, 512)}
-    assert any(line.startswith("1 GEMM(s) have a new kernel and no solution") for line in result.lines)
     found = {row["gemm"]: row["verdict"] for row in result.table.to_pylist()}
     assert (
-        found.pop("BBS_TN 1024×256×512") == "undecided" and found.pop("HHS_TN 512×256×512") == "no_solution"
+        found.pop("BBS_TN 1024×256×512") == "undecided" and found.pop("HHS_TN 512×256×512") == "new_solution"
     )
     assert "undecided" not in found.values()
+    _check_new_solution(db, out, result)
     (counts,) = rows(
         db,
         "SELECT count(*) AS n FROM measurement JOIN protocol USING (protocol_id) WHERE role = 'tune' AND outcome = 'ok'",
@@ -167,6 +168,35 @@ def test_a_changed_folder_counts_as_it_stands_and_is_never_written(tuned: Tuned,
     (folder / "HHS_TN_0.yaml").unlink()
     run_optimize(db, options(out, verify=False, rule="point"), verbose=0)
     assert rows(db, jobs) == [{"name": "BBS_TN_1", "state": "done"}]
+
+
+def _check_new_solution(db: Path, out: Path, result: RunResult) -> None:
+    """A GEMM that the stock library has no solution for: its kernel is shipped, and no figure of uplift counts it."""
+    assert any("have a new kernel" in line and "NOT checked" in line for line in result.lines)
+    (row,) = rows(
+        db,
+        "SELECT s.*, c.us AS us_stock FROM selection AS s JOIN run_contribution AS c USING (run_id, problem_id)"
+        " WHERE class = 'new_solution'",
+    )
+    assert row["us_stock"] is None and row["ratio"] is None and row["us_reference"] is None
+    assert row["us_tuned"] > 0 and row["tuned_solution_id"] is not None
+    assert row["reason"].startswith("the reference library has no solution; the new kernel takes ")
+    size = (512, 256, 1, 512)
+    for folder in ("final_libs", "full_libs"):
+        assert size in {tuple(s[0]) for library in load_collection(out / folder) for s in library.sizes}
+    for name, there in (("new_solutions", True), ("final_results", False), ("raw_results", False)):
+        with (out / f"results/{name}.csv").open(encoding="utf-8") as handle:
+            found = [line for line in csv.DictReader(handle) if line["a_type"] == "f16_r"]
+        assert bool(found) is there, name
+        assert all(float(line["us"]) > 0 and line["kernel"] for line in found)
+    metrics = json.loads((out / "results/metrics.json").read_text(encoding="utf-8"))
+    n_kept = sum(verdict == "kept" for verdict in result.table["verdict"].to_pylist())
+    assert metrics["counts"]["n_new_solutions"] == 1 and metrics["counts"]["n_kept"] == n_kept
+    assert metrics["counts"]["n_attempted"] == 2
+    (entry,) = rows(
+        db, "SELECT d.* FROM deploy_entry AS d JOIN problem AS p USING (problem_id) WHERE p.a_type = 'f16_r'"
+    )
+    assert entry["solution_index"] is None and entry["us_tuned"] == row["us_tuned"]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from verdict_support import SIX, Bench
+from verdict_support import NOW, SIX, Bench, uid
 
+from geko.warehouse import Statement
 from geko.warehouse.scratch import Scratch
 
 
@@ -203,6 +204,107 @@ def test_new_columns_of_the_selection(bench: Bench) -> None:
     assert (row["rule"], row["confidence"], row["n_looks"], row["n_candidates"], row["check_outcome"]) == (
         "interval", 0.99, 1, 1, "passed",
     )  # fmt: skip
+
+
+def test_a_new_kernel_where_the_stock_library_has_none(verdict_scratch: Scratch) -> None:
+    bench = Bench(verdict_scratch, kind="tune")
+    shapes = {
+        "new_solution": bench.no_stock(),
+        "no_solution": bench.no_stock(kernel=None),
+        "undecided": bench.no_stock(),
+        "not_applied": bench.no_stock(),
+        "device_fault": bench.no_stock(),
+        "wrong_result": bench.no_stock(),
+        "not_verified": bench.no_stock(),
+    }
+    for name in ("new_solution", "wrong_result", "not_verified"):
+        bench.timed_alone(shapes[name], 7)
+    bench.timed_alone(shapes["not_applied"], 7, outcome="no_solution")
+    bench.timed_alone(shapes["device_fault"], 7, outcome="crash")
+    bench.checked(shapes["new_solution"])
+    bench.checked(shapes["wrong_result"], "failed", 0.5)
+    verdicts = bench.verdicts()
+    assert {name: verdicts[shape][0] for name, shape in shapes.items()} == {name: name for name in shapes}
+    assert verdicts[shapes["new_solution"]][1] == (
+        "the reference library has no solution; the new kernel takes 90 µs, result correct"
+    )
+    assert verdicts[shapes["not_verified"]][1] == "a new kernel, but its result was not checked"
+    assert verdicts[shapes["device_fault"]][1] == "no usable time: the compare job ended with crash"
+    bench.decide()
+    (row,) = bench.rows("FROM selection WHERE class = 'new_solution'")
+    assert (row["us_tuned"], row["us_reference"], row["ratio"]) == (90.0, None, None)
+    (new,) = bench.rows("FROM export_new_solutions")
+    assert new["us"] == 90.0 and new["verified"] is True
+    (worth,) = bench.rows("FROM run_worth")
+    assert worth["n_kept"] == 0 and worth["saved_pct"] == 0
+    metrics = json.loads(bench.rows("FROM export_metrics")[0]["document"])
+    assert metrics["counts"]["n_new_solutions"] == 1
+    assert metrics["counts"]["n_kept"] == metrics["counts"]["n_attempted"] == 0
+    # After deployment: the kernel is used, or none is found.
+    for kernel, outcome, expected in ((7, "ok", "applied"), (7, "no_solution", "not_applied")):
+        for table in ("run_job", "run_problem"):
+            bench.scratch.execute(f"DELETE FROM {table} WHERE run_id = '{uid('guard')}'")
+        bench.scratch.execute(f"DELETE FROM run WHERE run_id = '{uid('guard')}'")
+        bench.add(
+            "run", run_id=uid("guard"), kind="guard", label="w", state="running", simulated=False, n_starts=1,
+            options=json.dumps({"guarded_run": uid("run"), "threshold": 1.03}), started_at=NOW,
+        )  # fmt: skip
+        shape = shapes["new_solution"]
+        bench.add("run_problem", run_id=uid("guard"), problem_id=shape, seq=1, call_count=1)
+        job = f"guard {kernel} {outcome}"
+        bench.job(job, "compare", library="tuned")
+        bench.add("run_job", run_id=uid("guard"), job_id=uid(job))
+        bench.sample(
+            shape, job, "compare", 91.0, kernel, arm="tuned", round=0, block_id=uid(job), outcome=outcome
+        )
+        (row,) = bench.rows("FROM run_guard")
+        assert row["class"] == expected and row["tuned"], (kernel, outcome)
+    bench.scratch.execute(f"DELETE FROM run_problem WHERE run_id = '{uid('guard')}'")
+
+
+@pytest.mark.parametrize(("keep_new", "expected"), [(True, True), (False, False)])
+def test_a_threshold_keeps_what_only_tuning_can_serve(
+    verdict_scratch: Scratch, keep_new: bool, expected: bool
+) -> None:
+    bench = Bench(verdict_scratch, kind="tune")
+    small, large, new, broken = (
+        bench.shape(us=1.0),
+        bench.shape(us=1000.0),
+        bench.no_stock(),
+        bench.shape(us=None),
+    )
+    bench.add_failed(broken, "baseline", "crash", "failed")
+    bench.scratch.apply(
+        Statement("run/keep_above", {"run_id": uid("run"), "keep_thr": 5.0, "keep_new": keep_new})
+    )
+    rows = bench.rows("SELECT problem_id::VARCHAR AS id, kept FROM run_problem")
+    assert {row["id"]: row["kept"] for row in rows} == {
+        small: False,
+        large: True,
+        new: expected,
+        broken: False,
+    }
+    (counts,) = bench.scratch.query("run/kept_count", run_id=uid("run")).to_pylist()
+    assert (counts["n_kept"], counts["n_new"]) == (1 + expected, int(expected))
+
+
+def test_a_shape_that_the_tuned_library_has_no_solution_for_is_not_the_device_s_fault(
+    verdict_scratch: Scratch,
+) -> None:
+    bench = Bench(verdict_scratch, kind="tune")
+    shape = bench.shape()
+    bench.job(f"tune {shape}", "tune")
+    bench.add("tuning_config_problem", config_id=uid("config"), problem_id=shape, seq=0)
+    bench.sample(shape, f"tune {shape}", "tune", 80.0, 7)
+    bench.job("look", "confirm", library="tuned")
+    place = {"block_id": uid("look"), "round": 0}
+    bench.sample(shape, "look", "confirm", 100.0, 0, arm="reference", **place)
+    bench.sample(shape, "look", "confirm", 100.0, 7, arm="candidate", outcome="no_solution", **place)
+    bench.judge()
+    assert bench.verdict(shape) == (
+        "not_applied",
+        "the tuned library has no solution for this shape: its kernels don't suit it",
+    )
 
 
 def test_page_names_every_class(repo_root: Path) -> None:

@@ -16,7 +16,7 @@ from geko.warehouse.scratch import Scratch
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TABLES = (
     "environment", "protocol", "run", "problem", "run_problem", "job", "job_spec", "run_job", "measurement", "validation",
-    "confirmation", "selection", "library_solution",
+    "confirmation", "selection", "library_solution", "tuning_config_problem",
 )  # fmt: skip
 OPTIONS = {
     "keep_thr": 0.1, "up_thr": 1.03, "err_thr": 0.03, "verify": True, "rule": "interval", "confirm_budget": 30.0,
@@ -32,7 +32,7 @@ def uid(name: str) -> str:
 class Bench:
     """A run whose evidence is written by hand."""
 
-    def __init__(self, scratch: Scratch, **options: Any) -> None:
+    def __init__(self, scratch: Scratch, kind: str = "search", **options: Any) -> None:
         self.scratch = scratch
         for table in TABLES:
             scratch.execute(f"DELETE FROM {table}")
@@ -45,10 +45,10 @@ class Bench:
             identity="{}",
             first_seen=NOW,
         )
-        for role in ("baseline", "screen", "confirm", "compare", "verify", "unlimited"):
+        for role in ("baseline", "screen", "tune", "confirm", "compare", "verify", "unlimited"):
             self.add("protocol", protocol_id=uid(role), harness="hipblaslt-bench", role=role, settings="{}")
         self.add(
-            "run", run_id=uid("run"), kind="search", label="w", state="running", simulated=False, environment_id=uid("env"),
+            "run", run_id=uid("run"), kind=kind, label="w", state="running", simulated=False, environment_id=uid("env"),
             library_id=uid("stock"), tuned_library_id=uid("tuned"), n_starts=1, options=json.dumps(OPTIONS | options),
             started_at=NOW,
         )  # fmt: skip
@@ -102,6 +102,23 @@ class Bench:
         self.job(f"screen {shape}", "screen")
         for kernel, us in enumerate(times):
             self.sample(shape, f"screen {shape}", "screen", us, kernel)
+
+    def no_stock(self, kernel: int | None = 7) -> str:
+        """A shape that the stock library has no solution for; with a kernel, tuning made one."""
+        shape = self.shape(us=None)
+        self.add_failed(shape, "baseline", "no_solution")
+        if kernel is not None:
+            self.job(f"tune {shape}", "tune")
+            self.add("tuning_config_problem", config_id=uid(f"config {shape}"), problem_id=shape, seq=0)
+            self.sample(shape, f"tune {shape}", "tune", 80.0, kernel)
+        return shape
+
+    def timed_alone(self, shape: str, kernel: int, us: float = 90.0, outcome: str = "ok") -> None:
+        """One round of the tuned library, without the reference."""
+        job = f"new {shape}"
+        self.job(job, "compare", library="tuned")
+        place = {"block_id": uid(job), "round": 0, "arm": "tuned", "outcome": outcome}
+        self.sample(shape, job, "compare", us, kernel, **place)
 
     def look(
         self,

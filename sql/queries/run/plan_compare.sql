@@ -6,7 +6,7 @@ WITH wanted AS (
     SELECT w.problem_id, c.seq, least(c.us, w.us) AS us
     FROM run_choice AS w
     JOIN run_contribution AS c ON c.run_id = w.run_id AND c.problem_id = w.problem_id
-    WHERE $guarded_run_id::UUID IS NULL AND w.run_id = $run_id::UUID AND c.kept
+    WHERE $guarded_run_id::UUID IS NULL AND w.run_id = $run_id::UUID AND c.kept AND c.us IS NOT NULL
     UNION ALL
     SELECT p.problem_id, p.seq, c.us
     FROM run_problem AS p

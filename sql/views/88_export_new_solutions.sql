@@ -1,0 +1,16 @@
+-- new_solutions.csv: shapes that the reference library has no solution for, with the new kernel that serves them. There is no ratio,
+-- so they stand in no figure about uplift.
+CREATE OR REPLACE VIEW export_new_solutions AS
+SELECT
+    d.run_id, d.seq AS row_order, g.* EXCLUDE (problem_id), t.rotating_mib AS rotating_buffer, t.flush::INTEGER AS flush,
+    (t.timer = 'gpu')::INTEGER AS use_gpu_timer,
+    2e0 * g.m * g.n * g.k * g.batch_count / d.us_tuned / 1e3 AS "hipblaslt-Gflops", m.gbps AS "hipblaslt-GB/s", d.us_tuned AS us,
+    l.kernel, l.solution, a.solution_index AS "solutionIdx_tuned", d.norm_error AS error, d.check_outcome = 'passed' AS verified,
+    d.call_count, d.reason, d.simulated
+FROM run_decision AS d
+JOIN bench_gemm AS g ON g.problem_id = d.problem_id
+LEFT JOIN run_arm AS a ON a.run_id = d.run_id AND a.problem_id = d.problem_id AND a.arm = 'tuned'
+LEFT JOIN measurement AS m ON m.measurement_id = a.measurement_id
+LEFT JOIN protocol AS t ON t.protocol_id = m.protocol_id
+LEFT JOIN solution_label AS l ON l.solution_id = a.solution_id
+WHERE d.class = 'new_solution';
