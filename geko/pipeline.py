@@ -416,7 +416,7 @@ class Run:
         )  # fmt: skip
         if row["n_new"]:
             logger.info(
-                "%d GEMMs have no solution in the reference library and so no share of the time; they are tuned all the same",
+                "%d GEMMs have no solution in the reference library and so no share of the time: they are tuned anyway",
                 row["n_new"],
             )
         return int(row["n_kept"])

@@ -53,8 +53,8 @@ def _new_lines(warehouse: Warehouse, run_id: str, word: str) -> list[str]:
         return []
     unchecked = " Their results were NOT checked (--no-verify)." if found["n_unchecked"] else ""
     return [
-        f"{found['n']} GEMM(s) that the reference library has no solution for have a new kernel ({word}): they are in the kept "
-        f"library, too, and count in no figure of uplift (results/new_solutions.csv).{unchecked}"
+        f"{found['n']} GEMM(s) that the reference library has no solution for have a new kernel ({word}): they are in the "
+        f"kept library, too, and count in no figure of uplift (results/new_solutions.csv).{unchecked}"
     ]
 
 
