@@ -1,11 +1,14 @@
 """The hipBLASLt checkout: where it is, whether it is built, and where its programs and logic files lie.
 
-Folder layout: hipBLASLt 0.10 to 1.2 in the ROCm/hipBLASLt and ROCm/rocm-libraries repositories.
+Folder layout: hipBLASLt 0.10 to 1.4 in the ROCm/hipBLASLt and ROCm/rocm-libraries repositories. In 2026 tensilelite's
+package was renamed from ``Tensile`` to ``tensilelite``, and its programs became commands of ``python -m tensilelite``.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +19,13 @@ ROOT_VARIABLE = "GEKO_HIPBLASLT_PATH"
 _RELEASE = "build/release"
 # Newer builds put the clients directly into the folder, older ones into staging/.
 _BENCH = ("clients/hipblaslt-bench", "clients/staging/hipblaslt-bench")
-_TENSILE_BIN = "tensilelite/Tensile/bin"
+#: Folder of tensilelite's Python package, below the root: before and after it was renamed.
+TENSILE_PACKAGES = ("tensilelite/Tensile", "tensilelite/tensilelite")
+# Programs that the renamed package knows as commands (tensilelite/cli.py).
+_TENSILE_COMMANDS = {"Tensile": "run", "TensileCreateLibrary": "create-library"}
+# Where a build keeps the compiled package rocisa.
+_ROCISA_BUILDS = ("build/release", "build", "build_tmp")
+_VERSION = re.compile(r"^__version__ *= *[\"'](\d+\.\d+\.\d+)", re.MULTILINE)
 _MATCH_TABLES = ("device-library/MatchTable.yaml", "library/MatchTable.yaml", "MatchTable.yaml")
 _STOCK_LIBRARIES = ("device-library/library", "Tensile/library", "library")
 _LOGIC = (
@@ -76,8 +85,62 @@ class HipblasltRoot:
         return found
 
     def tensile_program(self, name: str) -> Path:
-        """Path of a program of tensilelite, such as ``TensileCreateLibrary``."""
-        return self.path / _TENSILE_BIN / name
+        """Path of a program of tensilelite, such as ``TensileMergeLibrary``; where it should be if it isn't there."""
+        places = [self.path / package / "bin" / name for package in TENSILE_PACKAGES]
+        return next((path for path in places if path.is_file()), places[0])
+
+    def tensile_command(self, name: str) -> list[str]:
+        """How to call a program of tensilelite: its path, or ``python -m tensilelite WORD`` where that took its place.
+
+        It wants :meth:`tensile_python_path` in ``PYTHONPATH``.
+
+        Args:
+            name: such as ``"Tensile"``.
+
+        Raises:
+            MissingFileError: neither is there.
+        """
+        program = self.tensile_program(name)
+        if program.is_file():
+            return [str(program.absolute())]
+        word = _TENSILE_COMMANDS.get(name)
+        if word is not None and (self.path / TENSILE_PACKAGES[1] / "cli.py").is_file():
+            return [sys.executable, "-m", "tensilelite", word]
+        places = " nor ".join(f"{package}/bin/{name}" for package in TENSILE_PACKAGES)
+        raise MissingFileError(
+            f"this hipBLASLt checkout has no {name}: neither {places}"
+            + (f", nor python -m tensilelite {word}" if word is not None else "")
+            + " is there; update the checkout (git checkout -- tensilelite), or name another one with --hipblaslt",
+            path=self.path,
+        )
+
+    def tensile_python_path(self, inherited: str = "") -> str:
+        """Value of ``PYTHONPATH`` for programs of tensilelite: its package, the compiled ``rocisa`` of the build, and
+        what was there before.
+
+        Args:
+            inherited: the value so far.
+        """
+        places = [self.path / "tensilelite"]
+        for base in _ROCISA_BUILDS:
+            found = self.path / base / "tensilelite/rocisa"
+            places += [path for path in (found, found / "lib") if path.is_dir()]
+        return os.pathsep.join(
+            part for part in (*(str(path.absolute()) for path in places), inherited) if part
+        )
+
+    @property
+    def tensile_package(self) -> Path | None:
+        """Folder of tensilelite's Python package; None where there is none to read (a stand-in)."""
+        return next(
+            (path for name in TENSILE_PACKAGES if (path := self.path / name).joinpath("__init__.py").is_file()), None
+        )
+
+    @property
+    def has_ductile(self) -> bool:
+        """Whether its tensilelite has the genetic algorithm, see :func:`tensile_has_ductile`."""
+        package = self.tensile_package
+        return package is None or tensile_has_ductile(package)
 
     @property
     def match_table(self) -> Path | None:
@@ -112,6 +175,32 @@ class HipblasltRoot:
                     return base
                 return next((path for path in sorted(base.rglob(library_type)) if path.is_dir()), None)
         return None
+
+
+def tensile_version(package: Path) -> str | None:
+    """Version of a tensilelite, such as ``"4.33.0"``; None where its package doesn't say.
+
+    Args:
+        package: folder of its Python package.
+    """
+    try:
+        text = (package / "__init__.py").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    found = _VERSION.search(text)
+    return None if found is None else found[1]
+
+
+def tensile_has_ductile(package: Path) -> bool:
+    """Whether a tensilelite has the genetic algorithm. One without (before 2026) passes over the section ``Backend`` of a
+    config and builds every combination.
+
+    Args:
+        package: folder of its Python package; where it holds no ``__init__.py`` nothing is known, and the answer is yes.
+    """
+    if not (package / "__init__.py").is_file():
+        return True
+    return (package / "ductile").is_dir() or (package.parent / "ductile").is_dir()
 
 
 def find_root(

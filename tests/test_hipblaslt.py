@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,29 @@ def test_places_in_a_checkout(tmp_path: Path) -> None:
     assert root.logic_dir("aquavanjaram", "StreamK") is None and root.logic_dir("gfx950") is None
     assert root.tensile_program("TensileCreateLibrary").is_file()
     assert not root.is_simulated
+
+
+def test_tensilelite_before_and_after_its_package_was_renamed(tmp_path: Path) -> None:
+    before = HipblasltRoot(checkout(tmp_path / "a", "tensilelite/Tensile/bin/Tensile"))
+    between = HipblasltRoot(checkout(tmp_path / "b", "tensilelite/tensilelite/bin/Tensile"))
+    after = HipblasltRoot(checkout(tmp_path / "c", "tensilelite/tensilelite/cli.py"))
+    assert before.tensile_command("Tensile") == [str(before.path / "tensilelite/Tensile/bin/Tensile")]
+    assert between.tensile_command("Tensile") == [str(between.path / "tensilelite/tensilelite/bin/Tensile")]
+    assert after.tensile_command("Tensile") == [sys.executable, "-m", "tensilelite", "run"]
+    create = after.tensile_command("TensileCreateLibrary")
+    assert create == [sys.executable, "-m", "tensilelite", "create-library"]
+    with pytest.raises(MissingFileError, match=r"has no TensileMergeLibrary: neither .*Tensile/bin.* nor "):
+        after.tensile_command("TensileMergeLibrary")
+    with pytest.raises(MissingFileError, match="nor python -m tensilelite create-library is there; update"):
+        before.tensile_command("TensileCreateLibrary")
+
+
+def test_where_the_packages_of_tensilelite_are_found(tmp_path: Path) -> None:
+    root = HipblasltRoot(checkout(tmp_path / "r", "build/release/tensilelite/rocisa/lib/rocisa.so"))
+    build = root.path / "build/release/tensilelite/rocisa"
+    expected = [root.path / "tensilelite", build, build / "lib", Path("/mine")]
+    assert root.tensile_python_path("/mine") == os.pathsep.join(map(str, expected))
+    assert root.tensile_python_path() == os.pathsep.join(map(str, expected[:-1]))
 
 
 def test_library_paths(tmp_path: Path) -> None:

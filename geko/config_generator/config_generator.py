@@ -7,7 +7,7 @@ import functools
 import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from geko.config_generator.shared_utils import config_hash, spread
 from geko.config_generator.sizes import Size
 from geko.errors import InputError
 from geko.fsio import write_text_atomic
+from geko.hipblaslt import HipblasltRoot
 from geko.log import logger
 
 Kernels = Sequence[Mapping[str, Any]]
@@ -243,7 +244,7 @@ def assemble(request: Request, space: MergedSpace, stem: str, dialect: Dialect =
     return TuningConfig(
         stem=stem,
         gemm_name=request.gemm.name,
-        global_parameters=sections.global_parameters(request, space.sizes),
+        global_parameters=sections.global_parameters(request, space.sizes, dialect.version),
         problem_type=problem,
         params=params,
         group=group,
@@ -312,7 +313,7 @@ def run(
         InputError: under the original's rules, a size could not be kept.
     """
     folder = Path(output_path)
-    dialect = named(era) or detect(hipblaslt_path)
+    dialect = _dialect(era, hipblaslt_path, requests)
     report = Report()
     counters: Counter[str] = Counter()
     n_sizes = sum(len(request.sizes) for request in requests)
@@ -349,6 +350,18 @@ def run(
     if not dry_run:
         _finish(report, folder, write_shell_scripts, hipblaslt_path, client, requests)
     return report
+
+
+def _dialect(era: str | None, hipblaslt: str | Path | None, requests: Sequence[Request]) -> Dialect:
+    """Spelling of the checkout, or the one that was asked for; a backend that the checkout lacks is refused."""
+    found = detect(hipblaslt)
+    if not found.ductile and any(request.settings.backend == "ductile" for request in requests):
+        raise InputError(
+            f"the tensilelite {found.version} of this checkout has no genetic algorithm (Ductile), and would build every "
+            "combination of the config: tune with --backend tensile, or name a newer checkout", path=hipblaslt,
+        )  # fmt: skip
+    asked = named(era)
+    return found if asked is None else replace(asked, version=found.version)
 
 
 _Made = tuple[ConfigRow | None, list[SizeRow]]
@@ -493,11 +506,7 @@ def _finish(
             logger.warning("%s holds %d configs of earlier runs, such as %s", folder, len(stale), stale[0])
     if not scripts:
         return
-    tensile = (
-        None
-        if hipblaslt is None
-        else Path(hipblaslt).resolve() / "tensilelite" / "Tensile" / "bin" / "Tensile"
-    )
+    tensile = None if hipblaslt is None else HipblasltRoot(Path(hipblaslt).resolve())
     envs = {request.gemm.name: dict(request.settings.arch.env) for request in requests}
     built = Path(client) if client is not None else None
     for name, configs in by_name.items():

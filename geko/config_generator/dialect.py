@@ -10,6 +10,7 @@ from typing import Any
 from geko.config_generator.fork_params.mi_group import MiGroup
 from geko.config_generator.fork_params.optimization_param import Entry, ForkParam, ForkSpace
 from geko.errors import InputError
+from geko.hipblaslt import TENSILE_PACKAGES, tensile_has_ductile, tensile_version
 
 _TABLE_FILES = ("Common/ValidParameters.py", "Common/GlobalParameters.py", "Common.py")
 _STREAM_K = {"StreamK": 3, "DataParallel": 3, "None": 0}
@@ -24,11 +25,15 @@ class Dialect:
         ``StreamK``.
         known: names of its kernel parameters; None when it wasn't looked at, then all names are written.
         four_waves: its Stream-K kernels need four waves a workgroup.
+        version: its version. One refuses configs of another major version, and of a later minor one.
+        ductile: it has the genetic algorithm.
     """
 
     strategy: bool = True
     known: frozenset[str] | None = None
     four_waves: bool = False
+    version: str = "5.0.0"
+    ductile: bool = True
 
 
 NEWEST = Dialect()
@@ -55,12 +60,13 @@ def detect(hipblaslt: str | Path | None) -> Dialect:
     """Dialect of a hipBLASLt checkout; the newest one where none is found.
 
     Args:
-        hipblaslt: root of the checkout (with ``tensilelite/Tensile``), or a tensilelite folder.
+        hipblaslt: root of the checkout, or a tensilelite folder.
     """
     if hipblaslt is None:
         return NEWEST
     root = Path(hipblaslt)
-    for base in (root / "tensilelite" / "Tensile", root / "Tensile", root):
+    packages = (*TENSILE_PACKAGES, *(name.partition("/")[2] for name in TENSILE_PACKAGES))
+    for base in (*(root / name for name in packages), root):
         texts = [
             (base / name).read_text(encoding="utf-8") for name in _TABLE_FILES if (base / name).is_file()
         ]
@@ -68,7 +74,9 @@ def detect(hipblaslt: str | Path | None) -> Dialect:
         if names:
             waves = base / "SolutionStructs.py"
             four = waves.is_file() and "MIWaveGroup0*MIWaveGroup1=4" in waves.read_text(encoding="utf-8")
-            return Dialect("TileProcessingStrategy" in names, names, four)
+            version = tensile_version(base) or NEWEST.version
+            strategy = "TileProcessingStrategy" in names
+            return Dialect(strategy, names, four, version, tensile_has_ductile(base))
     return NEWEST
 
 

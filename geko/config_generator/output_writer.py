@@ -22,6 +22,7 @@ from geko.config_generator.fork_params.param_meta import comment
 from geko.config_generator.mi_designer import MI_COLUMNS
 from geko.config_generator.sizes import Size
 from geko.config_generator.utils import scalar, wrapped
+from geko.hipblaslt import HipblasltRoot
 
 _RULE = "#" + "=" * 34
 
@@ -285,23 +286,23 @@ def _backend_lines(backend: dict[str, Any]) -> list[str]:
 
 
 def shell_script(
-    stem: str, tensile: Path | None, client: Path | None = None, env: dict[str, str] | None = None
+    stem: str, checkout: HipblasltRoot | None, client: Path | None = None, env: dict[str, str] | None = None
 ) -> str:
     """Bash script that tunes one config in its own folder and keeps data, logic and log of the run.
 
     Args:
         stem: config name.
-        tensile: the ``Tensile`` program; None for that of the checkout in GEKO_HIPBLASLT_PATH.
+        checkout: whose ``Tensile`` to call; None for that of the checkout in GEKO_HIPBLASLT_PATH.
         client: prebuilt client.
         env: variables that processes on this GPU need.
 
     The work folder is ``WDir<device>``; the device comes from the first argument or ``DEVICE`` (default 0).
     """
     settings = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted((env or {}).items()))
-    program = (
-        '"${GEKO_HIPBLASLT_PATH:?set it to the hipBLASLt checkout}/tensilelite/Tensile/bin/Tensile"'
-        if tensile is None
-        else shlex.quote(str(tensile))
+    place = (
+        '"${GEKO_HIPBLASLT_PATH:?set it to the hipBLASLt checkout}"'
+        if checkout is None
+        else shlex.quote(str(checkout.path))
     )
     prebuilt = f" --prebuilt-client {shlex.quote(str(client))}" if client else ""
     return f"""#!/bin/bash
@@ -313,11 +314,19 @@ OUT="$NAME-tensilelite.log"
 TUNING_DIR="build_$NAME"
 DEVICE="${{1:-${{DEVICE:-0}}}}"
 WORK_DIR="WDir$DEVICE"
+HIPBLASLT={place}
+for part in {{build_tmp,build,build/release}}/tensilelite/rocisa{{/lib,}} tensilelite; do
+  if [ -d "$HIPBLASLT/$part" ]; then export PYTHONPATH="$HIPBLASLT/$part${{PYTHONPATH:+:$PYTHONPATH}}"; fi
+done
+TENSILE=(python3 -m tensilelite run)
+for program in "$HIPBLASLT"/tensilelite/{{tensilelite,Tensile}}/bin/Tensile; do
+  if [ -f "$program" ]; then TENSILE=("$program"); fi
+done
 {settings}echo "START $NAME on device $DEVICE"
 mkdir -p "$TUNING_DIR"
 sed "s/^  Device: .*/  Device: $DEVICE/" "$YAML" > "$TUNING_DIR/$YAML"
 status=0
-{program} "$TUNING_DIR/$YAML" "$WORK_DIR"{prebuilt} 2>&1 | tee "$OUT" || status=$?
+"${{TENSILE[@]}}" "$TUNING_DIR/$YAML" "$WORK_DIR"{prebuilt} 2>&1 | tee "$OUT" || status=$?
 for part in 2_BenchmarkData 3_LibraryLogic; do
   if [ -d "$WORK_DIR/$part" ]; then rm -rf "${{TUNING_DIR:?}}/$part"; mv "$WORK_DIR/$part" "$TUNING_DIR/"; fi
 done

@@ -17,9 +17,10 @@ from typing import Any
 
 from geko.errors import InputError, MissingFileError, ToolError
 from geko.fsio import write_text_atomic
+from geko.hipblaslt import HipblasltRoot
 from geko.library.model import Library, load_library
 
-TOOL = Path("tensilelite/Tensile/bin/TensileCreateLibrary")
+TOOL = "TensileCreateLibrary"
 STAMP = "geko_build.json"
 MATCH_TABLE = "MatchTable.yaml"
 _TAIL = 4000
@@ -85,14 +86,14 @@ class Build:
         architecture: what it was built for.
         match_table: MatchTable.yaml of this very build; None when the tool wrote none.
         code_dir: directory of the ``.dat`` and code object files, for HIPBLASLT_TENSILE_LIBPATH.
-        tool: the program that built it, where that is known.
+        hipblaslt: the checkout whose TensileCreateLibrary built it, where that is known.
     """
 
     path: Path
     architecture: str
     match_table: Path | None
     code_dir: Path
-    tool: Path | None = None
+    hipblaslt: Path | None = None
 
 
 def create(
@@ -129,9 +130,8 @@ def create(
         InputError: no logic files, or several architectures.
         ToolError: the tool failed, ran too long or left no library; holds the end of its output.
     """
-    tool = Path(hipblaslt_path).resolve() / TOOL
-    if not tool.is_file():
-        raise MissingFileError("TensileCreateLibrary is not there: is this a hipBLASLt checkout?", path=tool)
+    root = HipblasltRoot(Path(hipblaslt_path).resolve())
+    tool = root.tensile_command(TOOL)
     files = logic_files(lib_dir)
     architecture = build_architecture(load_library(path) for path in files)
     content = library_content_hash(files)
@@ -139,7 +139,7 @@ def create(
     out.mkdir(parents=True, exist_ok=True)
     (out / STAMP).unlink(missing_ok=True)
     command = [
-        str(tool),
+        *tool,
         "--code-object-version",
         str(version),
         "--library-format",
@@ -153,7 +153,9 @@ def create(
         "HIP",
     ]
     with tempfile.TemporaryDirectory(prefix=".build-", dir=out) as scratch:
-        _run(command, Path(scratch), timeout, stop_requested)
+        env = dict(os.environ)
+        env["PYTHONPATH"] = root.tensile_python_path(env.get("PYTHONPATH", ""))
+        _run(command, Path(scratch), env, timeout, stop_requested)
         written = Path(scratch) / MATCH_TABLE
         match_table: Path | None = None
         if written.is_file():
@@ -168,18 +170,36 @@ def create(
         )
     write_text_atomic(
         out / STAMP,
-        json.dumps({"content_sha256": content, "architecture": architecture, "command": command}, indent=1)
+        json.dumps(
+            {
+                "content_sha256": content,
+                "architecture": architecture,
+                "hipblaslt": str(root.path),
+                "command": command,
+            },
+            indent=1,
+        )
         + "\n",
     )
-    return Build(out, architecture, match_table, code_dirs[0], tool)
+    return Build(out, architecture, match_table, code_dirs[0], root.path)
 
 
 def _run(
-    command: list[str], cwd: Path, timeout: float | None, stop_requested: Callable[[], None] | None
+    command: list[str],
+    cwd: Path,
+    env: dict[str, str],
+    timeout: float | None,
+    stop_requested: Callable[[], None] | None,
 ) -> None:
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
-            command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
         try:
             code = _wait(process, timeout, stop_requested)
@@ -263,11 +283,11 @@ def built(output_dir: str | Path, lib_dir: str | Path) -> Build | None:
         return None
     stamp: dict[str, Any] = json.loads((out / STAMP).read_text())
     table = out / MATCH_TABLE
-    command = stamp.get("command")
+    checkout = stamp.get("hipblaslt")
     return Build(
         out,
         str(stamp["architecture"]),
         table if table.is_file() else None,
         _code_dirs(out)[0],
-        Path(str(command[0])) if command else None,
+        Path(str(checkout)) if checkout else None,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from geko.errors import GekoError
+from geko.errors import GekoError, MissingFileError
 from geko.hipblaslt import HipblasltRoot, find_root
 from geko.runners.gpu_tools import find_tool, read_machine, rocm_folder
 from geko.runners.probe import bench_banner
@@ -188,16 +188,12 @@ def _bench_checks(root: HipblasltRoot, env: Mapping[str, str]) -> Iterator[Check
 
 
 def _tensilelite_checks(root: HipblasltRoot) -> Iterator[Check]:
-    for name, purpose in (
-        ("TensileCreateLibrary", "libraries can't be built for comparison"),
-        ("TensileMergeLibrary", "results can't be merged into a logic tree"),
-    ):
-        program = root.tensile_program(name)
-        if program.is_file():
-            yield Check(name, "ok", str(program))
-        else:
-            remedy = f"update the checkout: git -C {root.path} checkout -- tensilelite"
-            yield Check(name, "missing", f"no {program}: {purpose}", remedy)
+    yield _program_check(root, "TensileCreateLibrary", "missing", "libraries can't be built for comparison")
+    merge = root.tensile_program("TensileMergeLibrary")
+    if merge.is_file():
+        yield Check(merge.name, "ok", str(merge))
+    else:
+        yield Check(merge.name, "warn", f"no {merge}", "merge with `geko library merge`, which does the same")
     yield from _tuning_checks(root)
     absent = [name for name in _required_modules(root) if importlib.util.find_spec(name) is None]
     if absent and not root.is_simulated:
@@ -209,17 +205,20 @@ def _tensilelite_checks(root: HipblasltRoot) -> Iterator[Check]:
 
 def _tuning_checks(root: HipblasltRoot) -> Iterator[Check]:
     """What only new kernels need."""
-    program = root.tensile_program("Tensile")
-    if program.is_file():
-        yield Check("Tensile", "ok", str(program))
-    else:
-        remedy = f"update the checkout: git -C {root.path} checkout -- tensilelite"
-        yield Check("Tensile", "warn", f"no {program}: new kernels can't be tuned", remedy)
+    yield _program_check(root, "Tensile", "warn", "new kernels can't be tuned")
     if root.is_simulated or importlib.util.find_spec("invoke") is not None:
         yield Check("invoke", "ok", "builds the tensilelite client")
     else:
         why = "not importable: the tensilelite client can't be built, so that nothing can be tuned"
         yield Check("invoke", "warn", why, "pip install invoke")
+
+
+def _program_check(root: HipblasltRoot, name: str, otherwise: State, loss: str) -> Check:
+    try:
+        return Check(name, "ok", " ".join(root.tensile_command(name)))
+    except MissingFileError:
+        remedy = f"update the checkout: git -C {root.path} checkout -- tensilelite"
+        return Check(name, otherwise, f"no {root.tensile_program(name)}: {loss}", remedy)
 
 
 def _required_modules(root: HipblasltRoot) -> list[str]:

@@ -8,7 +8,6 @@ benchmarks share a GPU without disturbing each other's times.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from geko.domain.arch import get_arch
-from geko.errors import GekoError, InputError, Interrupted, MissingFileError
-from geko.hipblaslt import HipblasltRoot
+from geko.errors import GekoError, InputError, Interrupted
+from geko.hipblaslt import HipblasltRoot, tensile_version
 from geko.log import logger
 from geko.runners.base import RunContext, answer
 from geko.runners.gpu_lock import GpuLock, physical_ordinal
@@ -40,8 +39,10 @@ STALL_S = 900.0
 _FINISH_S = 1800.0
 # Nothing of the config can be built, or no kernel is right: asking again gives the same.
 _NOTHING = re.compile(
-    r"resulted in 0 valid solutions|results? 0 valid soul?u?tion|no individual passes|smaller than the population"
+    r"resulted in 0 valid solutions|results? 0 valid soul?u?tion|No solutions passed the verification stage"
+    r"|search space too small: only|max iters reached while"
 )
+_NEEDED = re.compile(r"^\s*MinimumRequiredVersion:\s*['\"]?(\d+\.\d+\.\d+)", re.MULTILINE)
 _CLIENT_END = re.compile(r"Benchmark Process exited with code (\d+)")
 _EARLY = frozenset({"crash", "hang", "memory_fault", "timeout"})
 _BAD = frozenset({"crash", "hang", "memory_fault", "timeout", "lost", "parse_error"})
@@ -82,7 +83,9 @@ class TensileliteRunner:
         if context.stop.is_set() or context.give_up is not None:
             return answer(claim, context, "released", "not started")
         try:
-            return _Job(claim, spec, context).execute()
+            job = _Job(claim, spec, context)
+            unfit = _unfit(spec, job.root)
+            return answer(claim, context, "unsupported", unfit) if unfit else job.execute()
         except Interrupted as error:
             return answer(claim, context, "released", str(error))
         except GekoError as error:
@@ -99,17 +102,34 @@ class TensileliteRunner:
             context.give_up = f"{self._in_a_row} tuning jobs in a row failed, the last: {result.message}"
 
 
+def _unfit(spec: TuneSpec, root: HipblasltRoot) -> str | None:
+    """Why the tensilelite at hand can't tune a config; None where it can."""
+    package = root.tensile_package
+    have = None if package is None else tensile_version(package)
+    wanted = _NEEDED.search(spec.yaml)
+    # As versionIsCompatible of tensilelite has it.
+    if have is not None and wanted is not None:
+        ours, theirs = (tuple(map(int, text.split("."))) for text in (have, wanted[1]))
+        if ours[0] != theirs[0] or ours < theirs:
+            return (
+                f"the config is for tensilelite {wanted[1]}, the checkout {root.path} has {have}: write it for this checkout "
+                "(geko configure --hipblaslt PATH), or change its MinimumRequiredVersion"
+            )
+    if spec.backend == "ductile" and not root.has_ductile:
+        return (
+            f"the tensilelite of {root.path} has no genetic algorithm (Ductile), and would build every combination of the "
+            "config: configure with --backend tensile, or name a newer checkout"
+        )
+    return None
+
+
 class _Job:
     """One attempt of one job."""
 
     def __init__(self, claim: Claim, spec: TuneSpec, context: RunContext) -> None:
         self.claim, self.spec, self.context = claim, spec, context
         self.root = usable_root(spec.root, context)
-        self.program = self.root.tensile_program(TENSILE)
-        if not self.program.is_file():
-            raise MissingFileError(
-                "this hipBLASLt checkout has no tensilelite to tune with", path=self.program
-            )
+        self.program = self.root.tensile_command(TENSILE)
         self.folder = BuildFolder.of(spec, claim.job_id, context.env)
         self.salvaged = Salvaged()
 
@@ -210,7 +230,7 @@ class _Job:
             # Efficiencies want the clock, which this log doesn't hold: rates have to do.
             settings["UseEffLike"] = 0
         return [
-            self.program, self.folder.config, self.folder.path, "--prebuilt-client", client,
+            *self.program, self.folder.config, self.folder.path, "--prebuilt-client", client,
             "--client-lock", self._gpu_lock(), "--global-parameters",
             *(f"{name}={value}" for name, value in settings.items()),
         ]  # fmt: skip
@@ -291,16 +311,11 @@ class _Job:
 
 
 def tensile_env(root: HipblasltRoot, spec: TuneSpec, env: Mapping[str, str]) -> dict[str, str]:
-    """Variables for Tensile on top of the inherited ones: where its packages are, and what the chip needs.
-
-    The compiled package ``rocisa`` lies in the build tree, whose place differs between builds.
-    """
-    places = [root.path / "tensilelite"]
-    for base in ("build/release", "build", "build_tmp"):
-        found = root.path / base / "tensilelite/rocisa"
-        places += [path for path in (found, found / "lib") if path.is_dir()]
-    parts = [*map(str, places), env.get("PYTHONPATH", "")]
-    added = {"PYTHONPATH": os.pathsep.join(part for part in parts if part), **dict(get_arch(spec.arch).env)}
+    """Variables for Tensile on top of the inherited ones: where its packages are, and what the chip needs."""
+    added = {
+        "PYTHONPATH": root.tensile_python_path(env.get("PYTHONPATH", "")),
+        **dict(get_arch(spec.arch).env),
+    }
     if root.is_simulated:
         # The draw of the noise belongs to the config: who runs it when doesn't matter.
         added["GEKO_SIM_NONCE"] = spec.config_id

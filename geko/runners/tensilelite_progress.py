@@ -38,8 +38,8 @@ _ROW = re.compile(
 )
 _SKIPPED = re.compile(rb"^\d+,\d+/\d+,\d+/\d+,Solution Skipped", re.MULTILINE)
 _PHASES = (
-    (re.compile(rb"^# Enumerating Solutions", re.MULTILINE), "enumerate"),
-    (re.compile(rb"after SolutionStructs", re.MULTILINE), "build"),
+    (re.compile(rb"^# Enumerating Solutions|Sampling initial population", re.MULTILINE), "enumerate"),
+    (re.compile(rb"after SolutionStructs|^# DuctileBackend: Generated", re.MULTILINE), "build"),
     (re.compile(rb"^Log level: |^run,problem-progress", re.MULTILINE), "benchmark"),
     (re.compile(rb"^# Analysing data", re.MULTILINE), "analysis"),
 )

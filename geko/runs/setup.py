@@ -182,14 +182,14 @@ def _reference(
 
 def _reference_build(warehouse: Warehouse, root: HipblasltRoot, logic_dir: Path, workdir: Path) -> Build:
     """Build a reference library, unless an earlier build of the same logic by the same tool is still there."""
-    from geko.library.build import TOOL, built, create
+    from geko.library.build import built, create
 
     target = workdir / "ref_build"
     places = [target, *map(Path, warehouse.query("run/built_places", origin="external")["path"].to_pylist())]
     for place in dict.fromkeys(places):
         for folder in (place, *place.parents[:3]):
             build = built(folder, logic_dir)
-            if build is not None and build.tool == root.path.resolve() / TOOL:
+            if build is not None and build.hipblaslt == root.path.resolve():
                 logger.info("reference library: the build in %s is of the same logic and used again", folder)
                 return build
     return create(root.path, logic_dir, target)

@@ -1,6 +1,7 @@
-"""The genetic algorithm of the Tensile stand-in: Ductile's loop, options, table and checkpoint.
+"""The genetic algorithm of the Tensile stand-in: Ductile's loop, options, messages, table and checkpoint.
 
-One gene an axis. Selection by tournament, uniform crossover, random mutation, the fittest survive. Everything is
+Forms: ``Tensile/backends/ductile_backend.py`` and ``Tensile/ductile`` of tensilelite in ROCm/rocm-libraries (2026). One gene
+an axis. Selection by tournament, uniform crossover, random mutation, the fittest survive. Everything is
 drawn from the seed, and the state is kept after each generation: a search that was killed and goes on ends as if
 it had never stopped.
 """
@@ -11,19 +12,19 @@ import json
 import math
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from geko.errors import InputError
 from geko.fsio import write_text_atomic
 from geko.simulator.kernels import Kernel, Workshop
 from geko.simulator.tensile_client import Client, Timed
 from geko.simulator.tuning_config import Problem
 
 CHECKPOINT = "step-00__ductile.checkpoint"
-_FORM = 1
+_FORM = 2
 _DRAWN = 8  # individuals drawn for each that is wanted
 Genes = tuple[int, ...]
 
@@ -67,30 +68,42 @@ class Options:
         return cls(**values, mutation=prob)
 
     def population(self, problem: Problem, most: int) -> int:
-        """Individuals a generation.
+        """Individuals of the first generation.
 
         Args:
             problem: the space.
             most: kernels that a simulated job may look at.
 
         Raises:
-            InputError: the space is smaller than a population.
+            DuctileError: the space is smaller than a population.
         """
         size = self.pop_size
+        if problem.n_kernels < size:
+            raise DuctileError(
+                f"search space too small: only {problem.n_kernels} valid permutations for pop_size={size}. "
+                "Consider using the Tensile backend for exhaustive search instead.",
+                "ValueError",
+            )
         widest = max((len(axis.options) for axis in problem.axes), default=1)
-        if self.auto_pop_size:
-            if widest > size:
-                size = math.ceil(1.15 * widest)
+        if widest > size:
+            size = int(1.15 * widest)
+        elif self.auto_pop_size:
             for _ in range(2):
                 if widest < size / 5:
                     size //= 2
-        size = min(size, max(8, most // max(1, self.n_gen)))
-        if problem.n_kernels < size:
-            raise InputError(
-                f"the search space of {problem.n_kernels} kernels is smaller than the population of {size}: "
-                "use the Tensile backend"
-            )
-        return size
+        return min(size, problem.n_kernels, max(8, most // max(1, self.n_gen)))
+
+
+class DuctileError(Exception):
+    """Ends the program as the real one ends.
+
+    Attributes:
+        kind: class of the exception whose traceback is printed; None for a message of Tensile's own.
+    """
+
+    def __init__(self, message: str, kind: str | None = None) -> None:
+        self.kind = kind
+        super().__init__(message)
 
 
 @dataclass(slots=True)
@@ -117,7 +130,7 @@ class Search:
         workshop: makes kernels.
         client: times them.
         options: of the algorithm.
-        size: individuals a generation.
+        size: individuals of the first generation; ``now`` of the next.
         checkpoint: file of the state.
         log: file of the table.
         at_work: called with each generation's number and kernels: builds them, and takes out those that don't build.
@@ -136,6 +149,7 @@ class Search:
     stats: list[list[float]] = field(default_factory=list)
     best: list[float] = field(default_factory=list)
     n_evals: int = 0
+    now: int = 0
     done: bool = False
     rng: random.Random = field(default_factory=random.Random)
 
@@ -143,68 +157,111 @@ class Search:
         """Search to the end; the best kernel of each size, checked as the options say.
 
         Raises:
-            InputError: no kernel of the space can be built, or none passes the final check.
+            DuctileError: too few kernels of the space can be built, or none passes the final check.
         """
+        _say("# DuctileBackend: Starting GA optimization")
+        # The real program, too, begins a new file when it goes on from a checkpoint.
+        write_text_atomic(self.log, "")
         self.rng.seed(self.options.seed)
+        self._info("Setup completed.")
+        self._info(
+            f"GeneticAlgorithm(pop_size={self.size}, n_gen={self.options.n_gen}, period={self.options.period}, "
+            f"tol={self.options.tol}, div_thr={self.options.div_thr}, soo={self.options.soo})"
+        )
+        self._info(
+            f"SearchSpace(num_vars={len(self.problem.axes)}, n_perms={float(self.problem.n_kernels)}, "
+            f"counts={ {axis.name: len(axis.options) for axis in self.problem.axes} })"
+        )
         if not self._resume():
-            _emit(f"# Ductile: {self.problem.n_kernels} kernels in the space, population {self.size}\n")
-            self._head()
+            self.now = self.size
+            self._info("Sampling initial population...")
+        self._info("Starting optimization...")
         while not self.done and len(self.stats) < self.options.n_gen:
             self._generation(len(self.stats) + 1)
         finalists = self._finalists()
+        self._info(f"F: {sum(self.best) / len(self.best):.4f}")
         kernels = [kernel for kernel in self.workshop.build(self._choices(finalists)) if kernel is not None]
-        timed = self.client.run(
+        timed = self._final(kernels)
+        passed = [at for at in range(len(kernels)) if all(row[at] > 0 for row in timed.gflops)]
+        if any(rate == -1 for row in timed.gflops for rate in row):
+            if not passed:
+                raise DuctileError("DuctileBackend:No solutions passed the verification stage")
+            if len(passed) < len(kernels):
+                _warn(f"# DuctileBackend: {len(passed)}/{len(kernels)} passed verification")
+                kernels = [kernels[at] for at in passed]
+                timed = self._final(kernels)
+        return kernels, timed
+
+    def _final(self, kernels: list[Kernel]) -> Timed:
+        _say(f"# DuctileBackend: Generated {len(kernels)} valid solutions from {len(kernels)} candidates")
+        return self.client.run(
             kernels, self.problem.sizes, self.problem.bias_types, draw="final",
             checked=self.options.n_elements_to_validate,
         )  # fmt: skip
-        if all(timed.winner(row) is None for row in range(len(timed.problems))):
-            raise InputError("no individual passes the final validation")
-        return kernels, timed
 
     def _generation(self, number: int) -> None:
         offspring = self._fresh(number)
-        if not offspring and not self.population:
-            raise InputError(
-                "no valid individual was found: tensilelite would refuse all kernels that were drawn"
+        if not offspring:
+            self._info(
+                "Mating stopped early: max iters reached while generating offsprings. Ending optimization with current "
+                "best solution.",
+                "WARNING",
             )
-        if offspring:
-            self.at_work(number, offspring)
-            timed = self.client.run(
-                offspring, self.problem.sizes, self.problem.bias_types, draw=f"generation {number}", checked=0,
-                generation=number,
-            )  # fmt: skip
-            self.n_evals += len(offspring)
-            self.population += [
-                Individual(kernel.genes, [row[at] for row in timed.gflops])
-                for at, kernel in enumerate(offspring)
-            ]
-        self._rank()
-        self.population = self.population[: self.size]
-        diversity = self._diversity()
-        fitness = [item.fitness for item in self.population]
-        self.stats.append([diversity, sum(fitness) / len(fitness), max(fitness), max(self.best)])
-        self._line(number)
-        if diversity < self.options.div_thr and len(self.population) > 16:
-            self.population = self.population[: len(self.population) // 2]
-        self.done = self._converged() or not offspring
+            self.done = True
+            return
+        _say(f"# DuctileBackend: Generated {len(offspring)} valid solutions from {len(offspring)} candidates")
+        self.at_work(number, offspring)
+        timed = self.client.run(
+            offspring, self.problem.sizes, self.problem.bias_types, draw=f"generation {number}", checked=0,
+            generation=number,
+        )  # fmt: skip
+        self.n_evals += sum(any(row[at] > 0 for row in timed.gflops) for at in range(len(offspring)))
+        fresh = [
+            Individual(kernel.genes, [row[at] for row in timed.gflops]) for at, kernel in enumerate(offspring)
+        ]
+        self._rank(fresh)
+        rates = [rate for item in fresh for rate in item.gflops if rate > 0]
+        mean = sum(rates) / len(rates) if rates else -1.0
+        diversity = _diversity([item.genes for item in fresh])
+        self.stats.append([diversity, mean, sum(self.best) / len(self.best)])
+        self._table(
+            n_gen=number, n_evals=self.n_evals, diversity=diversity, f_avg=mean, f_max=self.stats[-1][2]
+        )
+        self.done = self._converged()
+        if self.done:
+            self._info(
+                f"Stop criterion reached: f_avg and f_max did not increase for the last {self.options.period} generations."
+            )
+        if diversity < self.options.div_thr:
+            self.now = max(2, int(self.size / 2 + (self.now - self.size / 2) / 1.25))
+        self.population = self.population[: self.now]
         self._keep()
 
     def _fresh(self, number: int) -> list[Kernel]:
         """New valid kernels: random ones first, later children of the population."""
         found: list[Kernel] = []
+        wanted = self.now
         for _ in range(self.options.max_iters):
-            wanted = self.size - len(found)
-            if wanted <= 0 or len(self.seen) >= self.problem.n_kernels:
+            if len(found) == wanted or len(self.seen) >= self.problem.n_kernels:
                 break
             # Most draws are refused: many at once are judged faster than few at a time.
-            drawn = [self._child() if number > 1 else self._random() for _ in range(_DRAWN * wanted)]
+            drawn = [
+                self._child() if number > 1 else self._random() for _ in range(_DRAWN * (wanted - len(found)))
+            ]
             new = [genes for genes in dict.fromkeys(drawn) if genes not in self.seen]
             for genes, kernel in zip(new, self.workshop.build(self._choices(new)), strict=True):
-                if len(found) == self.size:
+                if len(found) == wanted:
                     break
                 self.seen.add(genes)
                 if kernel is not None:
                     found.append(kernel)
+        if number == 1 and len(found) < wanted:
+            self._info("Max iterations reached. Attempting with half the population size...", "WARNING")
+            if len(found) < max(2, wanted // 2):
+                raise DuctileError(
+                    f"max iters reached while sampling a population: {len(found)}/{wanted // 2}",
+                    "MaxIterationsReached",
+                )
         return found
 
     def _random(self) -> Genes:
@@ -225,39 +282,37 @@ class Search:
         pair = [self.population[self.rng.randrange(len(self.population))] for _ in range(2)]
         return max(pair, key=lambda item: item.fitness)
 
-    def _rank(self) -> None:
+    def _rank(self, fresh: list[Individual]) -> None:
         """Fitness: rates over the best seen, mean or maximum over the sizes; fittest first."""
-        rows = len(self.population[0].gflops)
-        self.best = [max(item.gflops[row] for item in self.population) for row in range(rows)]
+        self.population += fresh
+        rows = range(len(self.population[0].gflops))
+        self.best = [max(item.gflops[row] for item in self.population) for row in rows]
         for item in self.population:
-            shares = [
-                max(0.0, rate) / best if best > 0 else 0.0
-                for rate, best in zip(item.gflops, self.best, strict=True)
-            ]
-            item.fitness = sum(shares) / rows if self.options.soo else max(shares)
+            shares = self._shares(item)
+            item.fitness = sum(shares) / len(shares) if self.options.soo else max(shares)
         self.population.sort(key=lambda item: (-item.fitness, item.genes))
 
-    def _diversity(self) -> float:
-        """Mean share of axes on which neighbours differ."""
-        pairs = list(zip(self.population, self.population[1:], strict=False))
-        if not pairs:
-            return 0.0
-        differ = sum(a != b for one, other in pairs for a, b in zip(one.genes, other.genes, strict=True))
-        return differ / (len(pairs) * max(1, len(self.problem.axes)))
+    def _shares(self, item: Individual) -> list[float]:
+        return [
+            max(0.0, rate) / best if best > 0 else 0.0
+            for rate, best in zip(item.gflops, self.best, strict=True)
+        ]
 
     def _converged(self) -> bool:
         period = self.options.period
-        if len(self.stats) <= period:
+        if not period or len(self.stats) <= period:
             return False
-        for column in (1, 3):
-            before = [row[column] for row in self.stats[-period - 1 : -1]]
-            mean = sum(before) / period
-            if self.stats[-1][column] > mean * (1.0 + self.options.tol):
-                return False
-        return True
+        slack = self.stats[-1][2] * self.options.tol
+        return all(
+            sum(row[column] for row in self.stats[-period - 1 : -1]) / period + slack
+            >= self.stats[-1][column]
+            for column in (1, 2)
+        )
 
     def _finalists(self) -> list[Genes]:
-        """The best individual of each size, each once."""
+        """The best individual of each size, each once; with ``soo`` the best over all sizes."""
+        if self.options.soo and len(self.best) > 1:
+            return [max(self.population, key=lambda item: sum(self._shares(item))).genes]
         ordered = []
         for row in range(len(self.best)):
             rates = [item.gflops[row] for item in self.population]
@@ -267,17 +322,31 @@ class Search:
     def _choices(self, genes: Sequence[Genes]) -> list[tuple[Genes, Mapping[str, Any]]]:
         return [(item, self.problem.parameters(item)) for item in genes]
 
-    def _head(self) -> None:
-        text = f"{'=' * 58}\n n_gen |  n_evals | diversity |    f_avg |    f_max\n{'-' * 58}\n"
-        _emit(text)
-        write_text_atomic(self.log, text)
+    def _info(self, text: str, level: str = "INFO") -> None:
+        self._print(f"GA:{level} {text}")
 
-    def _line(self, number: int) -> None:
-        diversity, mean, most, _ = self.stats[-1]
-        text = f"{number:6d} | {self.n_evals:8d} | {diversity:9.4f} | {mean:8.4f} | {most:8.4f}\n"
-        _emit(text)
+    def _table(self, **figures: float) -> None:
+        """A table of one generation; form: ``ductile/utils/logger.py`` of tensilelite."""
+        heads, cells = [], []
+        for name, value in figures.items():
+            width = int(math.log10(value)) + 3 if value > 0 else 3
+            shown: float = value
+            if isinstance(value, float):
+                shown, width = round(value, 3), width + 2
+            width = max(width, len(name))
+            heads.append(f"{name:^{width}}")
+            cells.append(f"{shown:^{width}}")
+        head, row = " " + " | ".join(heads), " " + " | ".join(cells)
+        rule = "=" * (len(head) + 2)
+        self._print("\n".join([rule, head, "-" * len(rule), row, rule]))
+
+    def _print(self, text: str) -> None:
+        """As the real program's logger: to its file, and to the standard error."""
+        sys.stdout.flush()
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
         with self.log.open("a", encoding="utf-8") as handle:
-            handle.write(text)
+            handle.write(text + "\n")
 
     def _identity(self) -> list[Any]:
         axes = [[axis.name, len(axis.options)] for axis in self.problem.axes]
@@ -294,7 +363,7 @@ class Search:
         content = {
             "simulated": True, "space": self._identity(), "gen": len(self.stats), "done": self.done,
             "stats": self.stats, "best": self.best, "n_evals": self.n_evals, "rng": [version, list(internal), gauss],
-            "seen": sorted(self.seen), "log": self.log.read_text(encoding="utf-8"),
+            "seen": sorted(self.seen), "pop_size": self.now,
             "pop": [[list(item.genes), item.gflops, item.fitness] for item in self.population],
         }  # fmt: skip
         write_text_atomic(self.checkpoint, json.dumps(content))
@@ -303,27 +372,47 @@ class Search:
         """Take the state of an earlier process up."""
         if not self.checkpoint.is_file():
             return False
+        _warn(
+            f"DuctileBackend: Found existing checkpoint at {self.checkpoint}, resuming optimization from checkpoint"
+        )
         try:
             content = json.loads(self.checkpoint.read_text(encoding="utf-8"))
             if content["space"] != self._identity():
-                raise ValueError("its space is another one")
+                raise ValueError("space.map mismatch between checkpoint and current search space")
             version, internal, gauss = content["rng"]
             self.population = [
                 Individual(tuple(genes), list(rates), fit) for genes, rates, fit in content["pop"]
             ]
         except (ValueError, KeyError, TypeError) as error:
-            _emit(f"Ductile::WARNING: the checkpoint can't be used ({error}): starting anew\n")
+            _warn(f"DuctileBackend: Failed to load checkpoint: {error}. Starting fresh optimization.")
             return False
         self.rng.setstate((version, tuple(internal), gauss))
         self.stats, self.best, self.n_evals = content["stats"], content["best"], content["n_evals"]
         self.seen = {tuple(genes) for genes in content["seen"]}
-        self.done = content["done"]
-        # Lines of a generation that was not finished are written again.
-        write_text_atomic(self.log, content["log"])
-        _emit(f"# Ductile: resumed after generation {len(self.stats)}\n")
+        self.done, self.now = content["done"], content["pop_size"]
+        self._info(
+            f"Resuming optimization from generation {len(self.stats) + 1} with best "
+            f"F={sum(self.best) / len(self.best):.4f}..."
+        )
         return True
 
 
-def _emit(text: str) -> None:
-    sys.stdout.write(text)
+def _diversity(genes: Sequence[Genes]) -> float:
+    """Mean share of axes on which two individuals differ, over all pairs."""
+    n = len(genes)
+    if n < 2 or not genes[0]:
+        return 0.0
+    pairs = n * (n - 1)
+    differ = [
+        1.0 - sum(c * (c - 1) for c in Counter(axis).values()) / pairs for axis in zip(*genes, strict=True)
+    ]
+    return sum(differ) / len(differ)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+def _warn(text: str) -> None:
+    _say(f"Tensile::WARNING: {text}")

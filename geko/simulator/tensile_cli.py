@@ -25,7 +25,7 @@ from geko.simulator import faults
 from geko.simulator.bench_cli import open_device
 from geko.simulator.config import Config
 from geko.simulator.create_cli import TENSILE_VERSION
-from geko.simulator.ductile import CHECKPOINT, Options, Search
+from geko.simulator.ductile import CHECKPOINT, DuctileError, Options, Search
 from geko.simulator.kernels import Kernel, Workshop, gemm_kind, load_template
 from geko.simulator.tensile_client import Client, ClientDiedError, write_table
 from geko.simulator.tuning_config import Problem, TuningConfig, read_config
@@ -54,11 +54,13 @@ def main(argv: Sequence[str], root: Path) -> int:
         return _Run(options, Config.load(root)).execute()
     except _Failed as failed:
         return failed.status
-    except ClientDiedError as died:
-        # Ductile has nothing to go on with; its checkpoint stays.
+    except DuctileError as error:
+        if error.kind is None:
+            _say(f"Tensile::FATAL: {error}")
+            return FATAL
         sys.stdout.flush()
-        sys.stderr.write(f"{_client_warning(died.code)}\nTensile::FATAL: Ductile: {died}\n")
-        return died.code
+        sys.stderr.write(f"Traceback (most recent call last):\n  ...\n{error.kind}: {error}\n")
+        return 1
     except GekoError as error:
         sys.stdout.flush()
         sys.stderr.write(f"Tensile::FATAL: {error}\n")
@@ -203,7 +205,13 @@ class _Run:
                 problem, made.workshop, made.client, options, options.population(problem, self.most),
                 self.out / CHECKPOINT, self.out / f"{self.name}-optimization.log", self._build_generation,
             )  # fmt: skip
-            made.kernels, timed = search.run()
+            try:
+                made.kernels, timed = search.run()
+            except ClientDiedError as died:
+                # The client opens its table first and fills it last. The checkpoint stays.
+                write_text_atomic(table, "")
+                _say(_client_warning(died.code))
+                raise DuctileError(f"BenchmarkProblems: Empty CSV results file: {table}") from died
             write_table(table, timed, made.kernels, made.client.arguments)
             return timed.status
         made.kernels = self._grid(problem, made.workshop)

@@ -28,7 +28,7 @@ printf -- '---\\n0: [/x/%s.yaml,\\n  0]\\n...\\n' "$arch" > MatchTable.yaml
 
 @pytest.fixture
 def hip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    tool = tmp_path / "hip" / TOOL
+    tool = tmp_path / "hip/tensilelite/Tensile/bin" / TOOL
     tool.parent.mkdir(parents=True)
     tool.write_text(TOOL_TEXT)
     tool.chmod(0o755)
@@ -94,7 +94,7 @@ def test_one_architecture_only(hip: Path) -> None:
 
 
 def test_missing_things(hip: Path) -> None:
-    with pytest.raises(MissingFileError, match="TensileCreateLibrary is not there"):
+    with pytest.raises(MissingFileError, match="has no TensileCreateLibrary"):
         create(hip.parent / "nohip", "libs", "out")
     (hip.parent / "empty").mkdir()
     with pytest.raises(InputError, match="No valid libraries found in"):

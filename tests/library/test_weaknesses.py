@@ -29,7 +29,7 @@ for f in "$logic"/*.yaml; do printf '0: [%s, 0]\\n' "$f" >> MatchTable.yaml; don
 
 @pytest.fixture
 def hip(tmp_path: Path) -> Path:
-    tool = tmp_path / "hip" / TOOL
+    tool = tmp_path / "hip/tensilelite/Tensile/bin" / TOOL
     tool.parent.mkdir(parents=True)
     tool.write_text(TOOL_TEXT)
     tool.chmod(0o755)

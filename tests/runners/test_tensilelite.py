@@ -100,7 +100,8 @@ def test_progress_and_files_while_it_runs(bench: Bench) -> None:
     log = (bench.build / "BBS_TN_0-tensilelite.log").read_text()
     table = (bench.build / "BBS_TN_0-optimization.log").read_text()
     assert log == result.output and "(simulated" in log
-    assert [line.split("|")[0].strip() for line in table.splitlines()[3:]] == ["1", "2", "3", "4", "5"]
+    rows = [line.split("|")[0].strip() for line in table.splitlines() if "|" in line and "n_gen" not in line]
+    assert rows == ["1", "2", "3", "4", "5"]
     assert result.files is not None and "BBS_TN_0-optimization.log" in result.files["path"].to_pylist()
     assert not (bench.build / ".running").exists()
 
@@ -273,13 +274,13 @@ def test_ductile_goes_on_from_its_checkpoint(bench: Bench) -> None:
     log = bench.build / "BBS_TN_0-tensilelite.log"
 
     def in_the_middle() -> bool:
-        return log.is_file() and "     2 |" in log.read_text() and log.read_text().count("run,problem") > 2
+        return log.is_file() and "   2   |" in log.read_text() and log.read_text().count("run,problem") > 2
 
     stopped = _stop_when(bench, in_the_middle, claim, GEKO_SIM_SPEED="8")
     assert stopped.outcome == "released"
     assert [path.name for path in bench.build.glob("*.checkpoint")] == ["step-00__ductile.checkpoint"]
     result = bench.run(replace(claim, attempt=2))
-    assert result.outcome == "ok" and "resumed after generation" in str(result.output)
+    assert result.outcome == "ok" and "Resuming optimization from generation" in str(result.output)
     whole = make_bench(bench.root, bench.folder / "other").run(claim_of(bench, claim))
     assert bench.logic(result) == bench.logic(whole)
     assert result.measurements is not None and whole.measurements is not None
@@ -303,6 +304,51 @@ def _sorted(result: JobResult, columns: list[str]) -> list[tuple[Any, ...]]:
     assert result.measurements is not None
     rows = result.measurements.select(columns).to_pylist()
     return sorted(tuple(str(row[name]) for name in columns) for row in rows)
+
+
+def renamed(root: Path, folder: Path) -> Path:
+    """A checkout of today: the package is called tensilelite, and its programs are commands of it."""
+    folder.mkdir()
+    for path in root.iterdir():
+        if path.name != "tensilelite":
+            (folder / path.name).symlink_to(path)
+    package = folder / "tensilelite/tensilelite"
+    package.mkdir(parents=True)
+    names = {"run": "Tensile", "create-library": "TensileCreateLibrary"}
+    (package / "cli.py").write_text(
+        f"import os, sys\nprogram = {str(root / 'tensilelite/Tensile/bin')!r} + '/' + {names}[sys.argv[1]]\n"
+        "os.execv(program, [program, *sys.argv[2:]])\n"
+    )
+    (package / "__main__.py").write_text("from . import cli\n")
+    (package / "__init__.py").touch()
+    return folder
+
+
+def test_a_checkout_whose_package_was_renamed(bench: Bench) -> None:
+    claim = bench.claim()
+    root = renamed(bench.root, bench.folder / "renamed")
+    result = bench.run(replace(claim, spec=json.dumps(json.loads(claim.spec) | {"root": str(root)})))
+    assert result.outcome == "ok", result.message
+    assert " -m tensilelite run " in str(result.command)
+    whole = make_bench(bench.root, bench.folder / "other").run(claim_of(bench, claim))
+    assert bench.logic(result) == bench.logic(whole)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"pop_size": 100000}, "search space too small: only"),
+        ({"pop_size": 24, "max_iters": 1}, "max iters reached while sampling a population"),
+    ],
+)
+def test_a_search_that_can_not_begin_is_not_tried_again(
+    bench: Bench, options: dict[str, int], said: str
+) -> None:
+    text = config(ductile=DUCTILE | options)
+    if "max_iters" in options:
+        text = text.replace("DepthU: 32", "DepthU: 40").replace("DepthU: 64", "DepthU: 40")
+    result = bench.run(bench.claim(text))
+    assert result.outcome == "no_solution" and said in str(result.output)
 
 
 def test_what_was_told_is_not_told_again(bench: Bench) -> None:
