@@ -149,4 +149,8 @@ def _show(deployed: Deployed) -> None:
     if deployed.path is None:
         typer.echo("nothing was written")
         raise typer.Exit(1)
+    for line in deployed.assumed:
+        typer.echo(f"assumed, as no log tells it: {line}")
+    if deployed.assumed:
+        typer.echo("An application that sets one of these otherwise gets no match.")
     typer.echo(f"{deployed.n_written} winner(s) written to {deployed.path}")

@@ -8,8 +8,9 @@ target can't apply, and why, is said by the statements ``export/override_legacy`
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +34,13 @@ class Deployed:
         path: the file; None where no winner could be written.
         n_written: winners in it.
         refused: the winners that are not in it: ``gemm`` and ``refusal``, the reason as a sentence.
+        assumed: what rows say although no log told it, with the number of such rows; a call that differs gets no match.
     """
 
     path: Path | None
     n_written: int
     refused: list[dict[str, str]]
+    assumed: list[str] = field(default_factory=list)
 
 
 def export_override(
@@ -61,12 +64,28 @@ def export_override(
     run = _run(warehouse, run_id, allow_simulated)
     found = warehouse.query(f"export/override_{rows}", run_id=run_id).to_pylist()
     good, refused = _parted(found, run)
+    assumed = _assumed([row.pop("assumed", []) for row in good])
     lines = [f"Git Version: {run['hipblaslt_git'] or 'unknown'}"]
     if run["simulated"]:
         lines.append("Simulated: the times below are simulated, not measured")
+    # Readers skip what is no header and no row.
+    lines += [f"# Assumed, as no log tells it: {line}" for line in assumed]
     for row in good:
         lines += [f"    {','.join(row)}", f"    {','.join(_text(value) for value in row.values())}"]
-    return _written(warehouse, run, out, "tuning_override.txt", "override", lines, good, refused)
+    done = _written(warehouse, run, out, "tuning_override.txt", "override", lines, good, refused)
+    return replace(done, assumed=assumed)
+
+
+def _assumed(of_rows: list[list[str]]) -> list[str]:
+    """What rows assume, rows that assume the same together."""
+    counts = Counter(name for names in of_rows for name in names)
+    by_count: dict[int, list[str]] = {}
+    for name, count in counts.items():
+        by_count.setdefault(count, []).append(name)
+    return [
+        f"{', '.join(sorted(names))} ({count} of {len(of_rows)} rows)"
+        for count, names in sorted(by_count.items(), reverse=True)
+    ]
 
 
 def export_tunableop(

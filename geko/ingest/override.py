@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _GIT = re.compile(r"^Git Version: *(\S+)", re.MULTILINE)
 _HEADER = re.compile(rb"^[ \t]*(?:\w+[ \t]*,[ \t]*)*transA[ \t]*,.*\bsolution_index\b", re.MULTILINE)
+#: Lines that the library skips: its own first one, and what `geko export override` adds.
+_REMARKS = ("Git Version:", "Simulated:", "#")
 #: ``hipDataType`` numbers in versioned rows.
 _TYPE_NUMBERS = {
     "0": "f32_r", "1": "f64_r", "2": "f16_r", "3": "i8_r", "4": "f32_c", "5": "f64_c", "10": "i32_r",
@@ -38,7 +40,7 @@ class TuningFile:
     """Format of the tuning and override file."""
 
     kind = "hipblaslt-tuning"
-    version = 1
+    version = 2
     title = "hipBLASLt tuning file"
 
     def sniff(self, head: bytes, path: Path) -> float:
@@ -61,8 +63,8 @@ class TuningFile:
 
 
 def _plain(out: BenchOutput) -> BenchOutput:
-    """The output without the version line as an event, and with types in place of their numbers."""
-    events = [event for event in out.events if not event.text.startswith("Git Version:")]
+    """The output without version line and remarks as events, and with types in place of their numbers."""
+    events = [event for event in out.events if not event.text.startswith(_REMARKS)]
     frame: pl.DataFrame = pl.from_arrow(out.blocks)  # type: ignore[assignment]
     frame = frame.with_columns(pl.col("bias_type", "aux_type").replace(_TYPE_NUMBERS))
     blocks = frame.to_arrow().cast(out.blocks.schema)

@@ -134,7 +134,7 @@ def test_versioned_rows_carry_the_whole_key(run: Run, tmp_path: Path) -> None:
     run.winner(gemm(128), named=False)
     done = run.override(tmp_path / "v.txt", rows="versioned")
     assert done.path is not None
-    header, value = done.path.read_text().splitlines()[1:3]
+    header, value = [line for line in done.path.read_text().splitlines() if not line.startswith("#")][1:3]
     row = dict(zip(header.strip().split(","), value.strip().split(","), strict=True))
     assert {
         key: row[key]
@@ -158,6 +158,42 @@ def test_versioned_rows_carry_the_whole_key(run: Run, tmp_path: Path) -> None:
         "no number is known for the epilogue of activation tanh",
         "rows with schema_version need the names of the solution and of the kernel",
     ]
+
+
+def test_what_no_log_told_is_named_in_the_file(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told, other = gemm(512), gemm(1024)
+    for problem in (gemm(256), gemm(128, bias_type="f32_r", bias_source="d"), told, other):
+        run.winner(problem)
+    run.flush()
+    ingest(run.warehouse, [logged(tmp_path / "w.yaml", (512, 1, None, 1), (1024, 1, None, 1))], workload="w")
+    run.warehouse.sql("UPDATE run SET workload_id = (SELECT workload_id FROM workload)", write=True)
+    for problem, value in ((told, 0), (other, 1)):
+        run.warehouse.sql(
+            f"UPDATE call SET fields = json_merge_patch(fields, '{{\"batch_mode\": {value}}}') "
+            f"WHERE problem_id = '{problem.problem_id}'",
+            write=True,
+        )
+    done = run.override(tmp_path / "v.txt", rows="versioned")
+    assert done.refused == [
+        {
+            "gemm": "BBS_TN 1024×128×256",
+            "refusal": "the workload's calls have batch_mode 1, and rows are written with 0",
+        }
+    ]
+    assert done.assumed == [
+        "amaxD 0, aux_type 255, bias_stride 0, compute_input_type_a 255, compute_input_type_b 255, lde = m, scaleE 0, "
+        "sm_count_target 0, streamk_tile_scheduling 0, stride_e packed, uniform_summation_order 0 (3 of 3 rows)",
+        "batch_mode 0, bias_type 255 (2 of 3 rows)",
+    ]
+    assert done.path is not None
+    remarks = [line for line in done.path.read_text().splitlines() if line.startswith("#")]
+    assert remarks == [f"# Assumed, as no log tells it: {line}" for line in done.assumed]
+    assert run.override(tmp_path / "l.txt").assumed == []
+    words = ["export", "override", "--rows", "versioned", "--out", str(tmp_path / "c.txt")]
+    assert main([*words, "--db", str(run.warehouse.path)]) == 0
+    assert "assumed, as no log tells it: amaxD 0" in capsys.readouterr().out
 
 
 def test_a_tunableop_table_read_again_has_the_same_winners(run: Run, tmp_path: Path) -> None:
