@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 COLOURS = {
     "kept": "#1b7f4d",
     "small_gain": "#8a8f98",
+    "no_gain": "#a99f92",
     "same_kernel": "#b9bec7",
     "undecided": "#c98a00",
     "not_verified": "#e0a526",

@@ -74,12 +74,14 @@ WITH o AS (
             WHEN ratio IS NULL AND is_stock_choice THEN 'same_kernel'
             WHEN ratio IS NULL THEN 'undecided'
             WHEN rule = 'interval' AND state = 'open' THEN 'undecided'
+            WHEN rule = 'interval' AND state = 'rejected' AND ratio <= 1 THEN 'no_gain'
             WHEN rule = 'interval' AND state = 'rejected' THEN 'small_gain'
             WHEN rule = 'interval' AND NOT is_compared THEN 'undecided'
             WHEN verify AND (check_outcome = 'failed' OR norm_error >= err_thr) THEN 'wrong_result'
             WHEN rule = 'interval' AND run_kind = 'search' AND tuned_id IS DISTINCT FROM choice_id THEN 'not_applied'
             WHEN reference_id IS NOT NULL AND reference_id = tuned_id AND NOT coalesce(is_stock_choice, true) THEN 'not_applied'
             WHEN reference_id IS NOT NULL AND reference_id = tuned_id THEN 'same_kernel'
+            WHEN rule = 'point' AND ratio <= 1 AND ratio < up_thr THEN 'no_gain'
             WHEN rule = 'point' AND ratio < up_thr THEN 'small_gain'
             WHEN verify AND check_outcome IS DISTINCT FROM 'passed'
                  AND verify_failure IN ('crash', 'hang', 'memory_fault', 'timeout', 'lost') THEN 'device_fault'
@@ -112,6 +114,8 @@ SELECT
         WHEN 'wrong_result' THEN printf('the tuned kernel''s result is wrong (norm error %.3g)', coalesce(norm_error, 'nan'::DOUBLE))
         WHEN 'not_applied' THEN if(tuned_has_none, 'the tuned library has no solution for this shape: its kernels don''t suit it',
             'the tuned library did not choose the winning kernel for this shape')
+        WHEN 'no_gain' THEN concat(printf('%.4f times the stock speed: ', ratio), if(ratio_high < 1, 'slower', 'not faster'),
+                                   if(rule = 'interval', printf(' (best of %d candidates, %d pairs)', n_candidates, n_pairs), ''))
         WHEN 'small_gain' THEN concat(printf('%.4f times the stock speed, below up-thr %.4g', ratio, up_thr),
                                       if(rule = 'interval', printf(' (best of %d candidates, %d pairs)', n_candidates, n_pairs), ''))
         WHEN 'not_verified' THEN if(check_outcome = 'passed', 'faster, but the check ran another kernel',

@@ -119,7 +119,7 @@ def test_a_fault_leaves_its_traces(faulty: Faulty, name: str) -> None:
         if f"_M{m}_N{n}_" in line and line.endswith(f"_K{k}") | (f"_K{k}:" in line)
     ]
     if case.verdict is None:
-        assert row["class"] in ("kept", "same_kernel", "small_gain"), row["reason"]
+        assert row["class"] in ("kept", "same_kernel", "small_gain", "no_gain"), row["reason"]
     else:
         assert row["class"] == case.verdict, row["reason"]
     assert case.reason in row["reason"]
@@ -175,7 +175,7 @@ def test_a_lost_device_costs_no_shape(
     monkeypatch.setenv("GEKO_SIM_FAULTS", "lost_device:device=1,row=start")
     options = small(tmp_path / "out", verify=False, devices=(0, 1))
     result = run_search(tmp_path / "g.duckdb", Source("log", (log,)), options, verbose=0)
-    assert set(result.table["verdict"].to_pylist()) <= {"kept", "same_kernel", "small_gain"}
+    assert set(result.table["verdict"].to_pylist()) <= {"kept", "same_kernel", "small_gain", "no_gain"}
     assert ask(tmp_path / "g.duckdb", "SELECT count(*) AS n FROM job WHERE state <> 'done'") == [{"n": 0}]
     failed = ask(
         tmp_path / "g.duckdb",

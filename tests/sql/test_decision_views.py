@@ -179,6 +179,7 @@ def test_every_other_class(tiny: Tiny) -> None:
         ("wrong_result", "stock kernel", "fast", pairs, ("failed", 0.5)),
         ("not_applied", "stock kernel", "stock kernel", [(100.0, 99.0)], ("passed", 0.001)),
         ("small_gain", "stock kernel", "fast", [(100.0, 98.0)], ("passed", 0.001)),
+        ("no_gain", "stock kernel", "fast", [(100.0, 110.0)], ("passed", 0.001)),
         ("not_verified", "stock kernel", "fast", pairs, None),
     ):
         shapes[name] = tiny.shape()
@@ -191,9 +192,10 @@ def test_every_other_class(tiny: Tiny) -> None:
     assert {name: kind for name, (kind, _) in found.items()} == {name: name for name in shapes}
     assert found["device_fault"][1] == "no usable time: the baseline job ended with crash"
     assert found["small_gain"][1] == "1.0204 times the stock speed, below up-thr 1.03"
+    assert found["no_gain"][1] == "0.9091 times the stock speed: slower"
     assert found["wrong_result"][1] == "the tuned kernel's result is wrong (norm error 0.5)"
     assert "below keep-thr 0.1 %" in found["not_important"][1]
-    assert len(tiny.rows("FROM run_decision")) == 10
+    assert len(tiny.rows("FROM run_decision")) == 11
 
 
 def test_failure_inside_a_comparison(tiny: Tiny) -> None:

@@ -53,6 +53,7 @@ def test_every_other_class(bench: Bench) -> None:
     shapes["same_kernel"] = bench.shape()
     bench.screen(shapes["same_kernel"], 100.0, 101.0)
     shapes["small_gain"] = confirmed(bench, 1.002)
+    shapes["no_gain"] = confirmed(bench, 0.91)
     shapes["undecided"] = bench.shape()
     bench.screen(shapes["undecided"], 100.0, 97.0)
     shapes["wrong_result"] = confirmed(bench)
@@ -70,14 +71,15 @@ def test_every_other_class(bench: Bench) -> None:
         found["small_gain"][1]
         == "1.0010 times the stock speed, below up-thr 1.03 (best of 1 candidates, 6 pairs)"
     )
+    assert found["no_gain"][1] == "0.9091 times the stock speed: slower (best of 1 candidates, 6 pairs)"
     assert found["wrong_result"][1] == "the tuned kernel's result is wrong (norm error 0.5)"
     bench.decide()
     listed = bench.scratch.query("status/shapes").to_pylist()
-    assert len(listed) == 10 and {row["verdict"] for row in listed} == {*shapes, "kept"}
+    assert len(listed) == 11 and {row["verdict"] for row in listed} == {*shapes, "kept"}
     rows = bench.rows(
         "SELECT problem_id, count(*) AS n, min(reason) AS reason FROM selection GROUP BY problem_id"
     )
-    assert len(rows) == 10
+    assert len(rows) == 11
     assert all(row["n"] == 1 and len(row["reason"]) > 20 for row in rows)
 
 
