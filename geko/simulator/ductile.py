@@ -25,6 +25,7 @@ from geko.simulator.tuning_config import Problem
 
 CHECKPOINT = "step-00__ductile.checkpoint"
 _FORM = 2
+_SMALLEST = 16  # individuals that a population of low diversity keeps
 _DRAWN = 8  # individuals drawn for each that is wanted
 Genes = tuple[int, ...]
 
@@ -233,7 +234,9 @@ class Search:
                 f"Stop criterion reached: f_avg and f_max did not increase for the last {self.options.period} generations."
             )
         if diversity < self.options.div_thr:
-            self.now = max(2, int(self.size / 2 + (self.now - self.size / 2) / 1.25))
+            # Populations are small here already: the real program has hundreds, and never comes down to a handful.
+            least = min(self.size, _SMALLEST)
+            self.now = max(least, int(self.size / 2 + (self.now - self.size / 2) / 1.25))
         self.population = self.population[: self.now]
         self._keep()
 
