@@ -121,6 +121,23 @@ def drop_invalid(facts: KernelFacts, frame: pl.DataFrame, touching: str | None =
     return frame.filter(~pl.any_horizontal(applied)).select(names)
 
 
+def why_refused(facts: KernelFacts, frame: pl.DataFrame, most: int = 2) -> str:
+    """The rules that refuse most rows, with their reasons; empty where nothing is refused.
+
+    Args:
+        facts: the GEMM and the chip.
+        frame: combinations as for :func:`drop_invalid`.
+        most: so many rules are named.
+    """
+    found = rules(facts, frame.columns)
+    if frame.is_empty() or not found:
+        return ""
+    frame = with_lds(facts, frame)
+    counts = frame.select(expr.sum().alias(str(at)) for at, (_, _, expr) in enumerate(found)).row(0)
+    worst = sorted(((n, at) for at, n in enumerate(counts) if n), key=lambda pair: (-pair[0], pair[1]))[:most]
+    return "; ".join(f"{n} of {frame.height}: {found[at][1]}" for n, at in worst)
+
+
 #: Parameters that the bytes of an LDS buffer and the width of local reads depend on.
 _PADDED_BY = ("VectorWidth", "GlobalReadVectorWidth", "DirectToVgpr")
 _PADDING = frozenset({"DepthU"} | {f"{kind}{side}" for kind in _PADDED_BY for side in "AB"})

@@ -93,14 +93,17 @@ def explain_tiles(
         rules=cast(Literal["default", "original"], rules),
     )
     exact = request.sizes[0]
-    frame = explain(tile_query(request, exact))
-    rows = [_row(row) for row in frame.iter_rows(named=True)]
-    chosen = [row for row in rows if row["rank"] is not None]
-    others = [{**row, "rank": None} for row in rows if row["rank"] is None]
+    failure, space = None, None
     try:
         space = size_space(request, exact)
     except InputError as error:
-        return Explanation(request, exact, chosen, others, 0, 0, (), str(error))
+        failure = str(error)
+    frame = explain(tile_query(request, exact), space.design if space is not None else None)
+    rows = [_row(row) for row in frame.iter_rows(named=True)]
+    chosen = [row for row in rows if row["rank"] is not None]
+    others = [{**row, "rank": None} for row in rows if row["rank"] is None]
+    if space is None:
+        return Explanation(request, exact, chosen, others, 0, 0, (), failure)
     n_entries = len(space.group)
     return Explanation(
         request, exact, chosen, others, n_entries, space.params.count(n_entries), tuple(space.notes), None

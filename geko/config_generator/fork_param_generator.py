@@ -96,27 +96,19 @@ def build(
     notes = tuple(f"filters loosened: {name}" for name in found.relaxed)
     original = post.gemm.is_original
     if query.vetted:
-        axis = params.find("DepthU")
-        group.frame = subtile_entries(
-            frame, axis.values if axis else [], query.data_type, int(wavefront), mx_block
-        )
+        group.frame = _over_depths(query, params, frame, mx_block)
     if not original:
         _refined(post, params, group, four_waves)
-        if group.frame.is_empty() and not group.cms:
-            group.frame, extra = _second_try(post, query, params, group, four_waves)
-            notes += extra
+        if group.frame.is_empty() and not group.cms and post.mt_du is None:
+            found, extra = _loosened(post, query, params, group, mx_block, four_waves) or (found, "")
+            notes += (f"filters loosened: {extra}",) if extra else ()
     else:
         apply(post, params, group)
     group.frame = group.frame.with_columns(pl.lit(0, pl.Int64).alias("size"))
     if not original and not len(group):
         raise InputError(
-            "no macro tile is left that this chip can build: "
-            + (
-                "MT_DU names a tile or DepthU that doesn't fit"
-                if post.mt_du
-                else "the DepthU list doesn't suit"
-            )
-            + f" data type {post.gemm.data_type} at size {list(query.size)}; see `geko mi` for the reasons"
+            f"no macro tile is left that {post.gemm.arch} can build for data type {post.gemm.data_type} at size "
+            f"{list(query.size)}: {_why_none(post, query, group)}"
         )
     return SizeSpace(query.size, params, group, found, notes)
 
@@ -148,18 +140,68 @@ def _gfx950_per_tile(post: PostInput, params: ForkSpace, group: MiGroup) -> None
         steps.ignore_cache_hints(params)
 
 
-def _second_try(
-    post: PostInput, query: TileQuery, params: ForkSpace, group: MiGroup, four_waves: bool
-) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Filters chose tiles that can't be built: take the unfiltered ones that can."""
-    if post.mt_du is not None or query.vetted:
-        return group.frame, ()
-    fresh = PROFILES[post.family, post.space](post.gemm)
-    loose = design(replace(query, mi_filter=0))
-    other = MiGroup(_split_column(loose.entries, query.stream_k))
-    _refined(post, fresh, other, four_waves)
-    params.params, params.groups = fresh.params, fresh.groups
-    return other.frame, ("filters loosened: MI_FILTER 0, the filtered tiles can't be built",)
+def _over_depths(
+    query: TileQuery, params: ForkSpace, frame: pl.DataFrame, mx_block: int | None
+) -> pl.DataFrame:
+    axis = params.find("DepthU")
+    return subtile_entries(frame, axis.values if axis else [], query.data_type, query.wavefront, mx_block)
+
+
+def _loosened(
+    post: PostInput,
+    query: TileQuery,
+    params: ForkSpace,
+    group: MiGroup,
+    mx_block: int | None,
+    four_waves: bool,
+) -> tuple[Design, str] | None:
+    """Filters chose tiles that can't be built: loosen them until some can, and put those into the group.
+
+    Returns:
+        How they were chosen, and which filters were loosened; None when nothing can be built at all.
+    """
+    steps: list[tuple[str, TileQuery]] = []
+    if query.vetted:
+        # Subtile kernels split K in no workgroup, while R6 leaves small tiles with such a split alone.
+        query = replace(query, local_split=False)
+        steps = [
+            ("tiles without a local split of K", query),
+            ("R6, fewer than 4 waves", replace(query, without=("R6",))),
+            ("R4 and R6, tiles larger than the problem", replace(query, without=("R4", "R6"))),
+        ]
+    steps.append(
+        (
+            "MI_FILTER 0, the filtered tiles can't be built",
+            replace(query, mi_filter=0),
+        )
+    )
+    for name, loose in steps:
+        found = design(loose)
+        if found.relaxed and loose.mi_filter > 0:
+            continue  # it is empty but for steps that go further than the next one
+        other = MiGroup(_split_column(found.entries, query.stream_k))
+        fresh = PROFILES[post.family, post.space](post.gemm)
+        if query.vetted:
+            other.frame = _over_depths(loose, fresh, other.frame, mx_block)
+        _refined(post, fresh, other, four_waves)
+        if not other.frame.is_empty():
+            params.params, params.groups = fresh.params, fresh.groups
+            group.frame = other.frame
+            return found, name
+        group.refused = other.refused or group.refused
+    return None
+
+
+def _why_none(post: PostInput, query: TileQuery, group: MiGroup) -> str:
+    """The reason for a size without entries, as far as it can be told."""
+    if post.mt_du is not None:
+        return f"MT_DU {list(post.mt_du)} names a tile or a DepthU that doesn't fit"
+    if group.refused:
+        return group.refused
+    if query.mfma is not None:
+        extra = " (subtile kernels use 16x16 instructions)" if query.vetted else ""
+        return f"MFMA {list(query.mfma)} leaves no tile{extra}; leave MFMA out"
+    return "no macro tile and DepthU of this search space go together; `geko mi --all` lists the tiles"
 
 
 def _split_column(frame: pl.DataFrame, stream_k: bool) -> pl.DataFrame:

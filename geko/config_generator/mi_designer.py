@@ -59,6 +59,8 @@ class TileQuery:
         max_tile: largest macro tile a side.
         wavefront: lanes of a wave.
         rules: see ``docs/tuning-configs.md``.
+        local_split: waves may split K among them; subtile kernels can't.
+        without: names of first-level rules that are left out, such as ``R6``.
     """
 
     size: Size
@@ -76,6 +78,8 @@ class TileQuery:
     max_tile: int = MAX_MACRO_TILE
     wavefront: int = 64
     rules: RuleSet = "default"
+    local_split: bool = True
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +200,7 @@ def candidate_checks(query: TileQuery, small: tuple[int, int]) -> list[Check]:
                 (col("wtm") % 2 == 1) | (col("wtn") % 2 == 1),
             )
         )
-    return checks
+    return [check for check in checks if check[0] not in query.without]
 
 
 def split_checks(query: TileQuery) -> list[Check]:
@@ -213,7 +217,7 @@ def split_checks(query: TileQuery) -> list[Check]:
         load = col("mt0") * col("mt1") * col("lsu") * COMPUTE_BYTES[query.data_type]
         limit = load >= LSU_BYTE_LIMIT if query.layout == "NT" else load > LSU_BYTE_LIMIT
         checks.append(("R9", "the local split's partial sums don't fit LDS", (col("lsu") > 1) & limit))
-    return checks
+    return [check for check in checks if check[0] not in query.without]
 
 
 def level1(query: TileQuery, small: tuple[int, int] | None = None) -> pl.DataFrame:
@@ -227,6 +231,8 @@ def level1(query: TileQuery, small: tuple[int, int] | None = None) -> pl.DataFra
     if small is None:
         small = smallest(query.family, query.data_type, query.mfma, query.rules)
     frame = _with_lsu(query.family, query.data_type, query.subtile, query.mfma, query.max_tile, query.rules)
+    if not query.local_split:
+        frame = frame.filter(pl.col("lsu") == 1)
     rejects = [expr for _, _, expr in candidate_checks(query, small) + split_checks(query)]
     if rejects:
         frame = frame.filter(~_any(rejects))

@@ -12,6 +12,7 @@ from geko.config_generator.instructions import smallest
 from geko.config_generator.load_input_config import Request
 from geko.config_generator.mi_designer import (
     MI_COLUMNS,
+    Design,
     TileQuery,
     candidate_checks,
     candidates,
@@ -23,8 +24,12 @@ from geko.errors import InputError
 from geko.fsio import write_text_atomic
 
 
-def explain(query: TileQuery) -> pl.DataFrame:
+def explain(query: TileQuery, found: Design | None = None) -> pl.DataFrame:
     """Every candidate of a GEMM with its verdict.
+
+    Args:
+        query: the GEMM.
+        found: how its tiles were chosen, where filters had to be loosened; worked out when left out.
 
     Returns:
         Frame with :data:`MI_COLUMNS`, ``mt0``, ``mt1``, ``chosen``, ``rank`` (0 the best, else null),
@@ -49,7 +54,7 @@ def explain(query: TileQuery) -> pl.DataFrame:
         reason = pl.when(refused).then(pl.lit(f"{name}: {why}")).otherwise(reason)
     alone = alone.with_columns(reason.alias("reason")).drop("lsu")
     best = (
-        design(query)
+        (found or design(query))
         .entries.with_row_index("rank")
         .group_by("idx", maintain_order=True)
         .agg(pl.col("rank", "gsu", "lsu", "gran").first())

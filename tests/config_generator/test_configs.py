@@ -15,8 +15,10 @@ from geko.config_generator.cms import read_kernels
 from geko.config_generator.config_generator import generate, run, size_space
 from geko.config_generator.dialect import STREAM_K_INTEGER, detect
 from geko.config_generator.fork_params.param_meta import illegal
+from geko.config_generator.instructions import _tables
 from geko.config_generator.load_input_config import load_requests
 from geko.config_generator.output_writer import render
+from geko.domain.arch import get_arch
 from geko.errors import InputError
 
 BASE: dict[str, Any] = {"TRANSA": "T", "TRANSB": "N", "DataType": "B", "DestDataType": "B", "ComputeDataType": "S",
@@ -30,6 +32,88 @@ KINDS = [
 
 def requests(rules: str = "default", **keys: Any):  # type: ignore[no-untyped-def]
     return load_requests({**BASE, **keys}, rules=rules, environ={})  # type: ignore[arg-type]
+
+
+#: Sizes that hardly suit any tile: odd, tiny, skinny.
+ODD = [(300, 17, 1, 1000), (1, 1, 1, 1), (16, 16, 1, 128), (15, 4097, 2, 33)]
+
+
+@pytest.mark.parametrize("arch", ["gfx950", "gfx942", "gfx1250"])
+def test_every_type_gets_tiles_at_odd_sizes(arch: str) -> None:
+    outputs = {
+        "D": ("D", "D"),
+        "C": ("C", "C"),
+        "Z": ("Z", "Z"),
+        "S": ("S", "S"),
+        "X": ("S", "S"),
+        "H": ("H", "S"),
+    }
+    known = {str(text) for text in _tables()[get_arch(arch).mi_family]["original"]} - {"I8", "X1"}
+    kinds = [(data, *outputs.get(data, ("B", "S")), data == "F4") for data in sorted(known | {"B8"})]
+    if get_arch(arch).has_mx:
+        kinds.append(("F8", "B", "S", True))
+    for data, dest, compute, scaled in kinds:
+        for backend, layout in (("ductile", "TN"), ("tensile", "TN"), ("tensile", "NN")):
+            if backend == "tensile" and data in ("C", "Z"):
+                continue
+            (request,) = requests(
+                DataType=data, DestDataType=dest, ComputeDataType=compute, TRANSA=layout[0], TRANSB=layout[1], ARCH=arch,
+                backend=backend, MX=scaled, Sizes=[list(size) for size in ODD],
+            )  # fmt: skip
+            for size in request.sizes:
+                space = size_space(request, size)
+                assert space.kernels > 0 and len(space.group) > 0, (data, layout, size)
+
+
+@pytest.mark.parametrize(
+    ("data", "size", "note"),
+    [
+        ("F4", (300, 17, 1, 1000), "filters loosened: tiles without a local split of K"),
+        ("F8", (16, 16, 1, 128), "filters loosened: R6, fewer than 4 waves"),
+    ],
+)
+def test_small_scaled_gemms_keep_the_tiles_that_suit_them(
+    data: str, size: tuple[int, int, int, int], note: str
+) -> None:
+    """Subtile kernels have even wave tiles and no local split of K, which rule R6 asks small tiles for."""
+    (request,) = requests(DataType=data, MX=True, Sizes=[list(size)])
+    space = size_space(request, request.sizes[0])
+    assert space.notes == (note,)
+    assert all(mt0 <= 2 * max(32, size[0]) and mt1 <= 32 for mt0, mt1 in space.group.tiles())
+    assert set(space.design.entries["lsu"]) == {1}
+
+
+def test_wide_local_reads_of_4_byte_types_are_clustered() -> None:
+    (request,) = requests(DataType="S", DestDataType="S", backend="tensile", Sizes=[[300, 17, 1, 1000]])
+    space = size_space(request, request.sizes[0])
+    offered = {entry.get("ClusterLocalRead") for entry in space.group.entries()}
+    assert space.notes == () and 1 in offered | set(space.params.values("ClusterLocalRead"))
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"DataType": "F4", "MX": True, "MFMA": [32, 32, 64, 1]},
+            "MFMA .* leaves no tile .subtile kernels use 16x16 instructions",
+        ),
+        ({"MACROTILE_OPT": True, "MT_DU": [4, 4, 8]}, r"MT_DU \[4, 4, 8\] names a tile"),
+        (
+            {
+                "MACROTILE_OPT": True,
+                "DataType": "S",
+                "DestDataType": "S",
+                "MT_DU": [512, 128, 256],
+                "backend": "tensile",
+            },
+            "MT_DU",
+        ),
+    ],
+)
+def test_a_size_without_tiles_names_what_refuses_them(keys: dict[str, Any], message: str) -> None:
+    (request,) = requests(Sizes=[[300, 17, 1, 1000]], **keys)
+    with pytest.raises(InputError, match=message):
+        size_space(request, request.sizes[0])
 
 
 @pytest.mark.parametrize(("arch", "data", "dest", "compute"), KINDS)
@@ -163,6 +247,33 @@ def test_spelling_is_read_from_the_checkout(tmp_path: Path) -> None:
         "Groups",
     }
     assert detect(tmp_path / "none").strategy
+
+
+def old_checkout(folder: Path) -> Path:
+    """A checkout of before the genetic algorithm."""
+    package = folder / "tensilelite/Tensile"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text('__version__ = "4.33.0"\n', encoding="utf-8")
+    names = "'StreamK': [0, 3], 'DepthU': -1, 'GlobalSplitU': -1, 'MatrixInstruction': -1"
+    (package / "Common.py").write_text(f"validParameters = {{{names}}}\n", encoding="utf-8")
+    return folder
+
+
+def test_configs_ask_for_the_version_at_hand(tmp_path: Path) -> None:
+    """tensilelite refuses a config of another major version."""
+    checkout = old_checkout(tmp_path)
+    report = run(requests(backend="tensile"), tmp_path / "a", hipblaslt_path=checkout)
+    assert "  MinimumRequiredVersion: 4.33.0\n" in Path(report.configs[0].path).read_text(encoding="utf-8")
+    report = run(requests(backend="tensile"), tmp_path / "b", hipblaslt_path=checkout, era="B")
+    assert "  MinimumRequiredVersion: 4.33.0\n" in Path(report.configs[0].path).read_text(encoding="utf-8")
+    (config, _) = generate(requests(backend="tensile"))
+    assert config.data["GlobalParameters"]["MinimumRequiredVersion"] == "5.0.0"
+
+
+def test_a_checkout_without_the_genetic_algorithm(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"tensilelite 4\.33\.0 of this checkout has no genetic algorithm"):
+        run(requests(backend="ductile"), tmp_path / "a", hipblaslt_path=old_checkout(tmp_path))
+    assert not (tmp_path / "a").exists()
 
 
 def test_custom_schedules_are_not_repeated(tmp_path: Path) -> None:

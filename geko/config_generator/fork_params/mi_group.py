@@ -39,10 +39,12 @@ class MiGroup:
         one column
             per parameter that entries set (null: this entry doesn't).
         cms: entries of custom main loop schedules, which come first; each holds all parameters of its kernel.
+        refused: why no entry is left, where none is.
     """
 
     frame: pl.DataFrame
     cms: list[Entry] = field(default_factory=list)
+    refused: str = ""
 
     @property
     def parameters(self) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from geko.candidates.validity import KernelFacts, auto_vector_width, drop_invalid
+from geko.candidates.validity import KernelFacts, auto_vector_width, drop_invalid, why_refused
 from geko.config_generator.fork_params.depth import element_bytes
 from geko.config_generator.fork_params.mi_group import MiGroup
 from geko.config_generator.fork_params.optimization_param import ForkSpace, ProfileInput
@@ -78,7 +78,9 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bo
         fixed.pop("GlobalReadVectorWidthA", None)
         fixed.pop("GlobalReadVectorWidthB", None)
     facts = facts_of(gemm, fixed, four_waves=four_waves)
-    frame = drop_invalid(facts, frame)
+    combined, frame = frame, drop_invalid(facts, frame)
+    if frame.is_empty():
+        group.refused = why_refused(facts, combined)
     if exhaustive:
         frame = _groups_into_entries(params, frame, carried)
         # What the rules on local reads and on loads to registers look at comes first, and is known in
@@ -163,7 +165,8 @@ def _load_widths(gemm: ProfileInput, params: ForkSpace) -> None:
 def _cluster_reads(gemm: ProfileInput, params: ForkSpace) -> None:
     """Where LDS reads are wider than the instruction's input, they only work clustered: offer both, per
     tile."""
-    if gemm.family == "gfx942":
+    # On gfx942, and for 4-byte types: there an instruction's input is narrower than the widest LDS read.
+    if gemm.family == "gfx942" or (gemm.family == "gfx950" and gemm.is_tn and gemm.bytes == 4):
         params.groups = [entries for entries in params.groups if "ClusterLocalRead" not in entries[0]]
         params.set("ClusterLocalRead", [0, 1])
 
