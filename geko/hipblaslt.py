@@ -133,7 +133,12 @@ class HipblasltRoot:
     def tensile_package(self) -> Path | None:
         """Folder of tensilelite's Python package; None where there is none to read (a stand-in)."""
         return next(
-            (path for name in TENSILE_PACKAGES if (path := self.path / name).joinpath("__init__.py").is_file()), None
+            (
+                path
+                for name in TENSILE_PACKAGES
+                if (path := self.path / name).joinpath("__init__.py").is_file()
+            ),
+            None,
         )
 
     @property
@@ -149,16 +154,22 @@ class HipblasltRoot:
         return _first_file(self.release, _MATCH_TABLES)
 
     def stock_library(self, target: str | None = None) -> Path | None:
-        """Folder with the built kernels of the stock library.
+        """Folder with the built kernels of the stock library; before hipBLASLt 1.0 all targets share one.
 
         Args:
             target: gfx target such as ``"gfx942"``; None for the first there is.
         """
         for name in _STOCK_LIBRARIES:
-            folders = sorted((self.release / name).glob(f"{target or 'gfx*'}"))
+            base = self.release / name
+            folders = sorted(base.glob(f"{target or 'gfx*'}"))
             folder = next((item for item in folders if item.is_dir()), None)
             if folder is not None:
                 return folder
+            if (
+                any(base.glob(f"TensileLibrary*{target or 'gfx'}*"))
+                or (base / "TensileLibrary.dat").is_file()
+            ):
+                return base
         return None
 
     def logic_dir(self, schedule: str, library_type: str | None = None) -> Path | None:

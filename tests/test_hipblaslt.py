@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from geko.errors import MissingFileError
-from geko.hipblaslt import HipblasltRoot, find_root, is_built_library, library_path, try_find_root
+from geko.hipblaslt import (
+    HipblasltRoot,
+    find_root,
+    is_built_library,
+    library_path,
+    tensile_version,
+    try_find_root,
+)
 
 VARIABLE = "GEKO_HIPBLASLT_PATH"
 
@@ -91,6 +98,32 @@ def test_places_in_a_checkout(tmp_path: Path) -> None:
     assert root.logic_dir("aquavanjaram", "StreamK") is None and root.logic_dir("gfx950") is None
     assert root.tensile_program("TensileCreateLibrary").is_file()
     assert not root.is_simulated
+
+
+def test_libraries_before_each_target_had_a_folder(tmp_path: Path) -> None:
+    lazy = checkout(tmp_path / "a", "build/release/Tensile/library/TensileLibrary_lazy_gfx942.dat")
+    root = HipblasltRoot(lazy)
+    assert root.stock_library("gfx942") == lazy / "build/release/Tensile/library" == root.stock_library()
+    assert root.stock_library("gfx950") is None
+    whole = checkout(tmp_path / "b", "build/release/Tensile/library/TensileLibrary.dat")
+    assert HipblasltRoot(whole).stock_library("gfx942") == whole / "build/release/Tensile/library"
+
+
+def test_what_tensilelite_at_hand_is(tmp_path: Path) -> None:
+    old = HipblasltRoot(checkout(tmp_path / "a", "tensilelite/Tensile/__init__.py"))
+    new = HipblasltRoot(
+        checkout(
+            tmp_path / "b",
+            "tensilelite/tensilelite/__init__.py",
+            "tensilelite/tensilelite/ductile/__init__.py",
+        )
+    )
+    assert old.tensile_package is not None and new.tensile_package is not None
+    (old.tensile_package / "__init__.py").write_text('# version\n__version__ = "4.33.0"\n', encoding="utf-8")
+    assert tensile_version(old.tensile_package) == "4.33.0" and tensile_version(new.tensile_package) is None
+    assert not old.has_ductile and new.has_ductile
+    stand_in = HipblasltRoot(checkout(tmp_path / "c", "tensilelite/Tensile/bin/Tensile"))
+    assert stand_in.tensile_package is None and stand_in.has_ductile
 
 
 def test_tensilelite_before_and_after_its_package_was_renamed(tmp_path: Path) -> None:

@@ -69,8 +69,14 @@ def area_cap(request: Request) -> int:
     return table[str(request.gemm.gemm_type.data_type)]
 
 
-def global_parameters(request: Request, sizes: list[Size]) -> list[Line]:
-    """``GlobalParameters`` in writing order."""
+def global_parameters(request: Request, sizes: list[Size], version: str = "5.0.0") -> list[Line]:
+    """``GlobalParameters`` in writing order.
+
+    Args:
+        request: what is tuned.
+        sizes: sizes of the config.
+        version: of the tensilelite that is to read it.
+    """
     settings, kind = request.settings, str(request.gemm.gemm_type.data_type)
     launches, warmups = launch_counts(
         sizes, settings.backend, DATA_BYTES[kind], area_cap(request), settings.cus
@@ -78,7 +84,7 @@ def global_parameters(request: Request, sizes: list[Size]) -> list[Line]:
     tensile = settings.backend == "tensile"
     integer = kind == "I8"
     pairs: list[tuple[str, Any]] = [
-        ("MinimumRequiredVersion", "5.0.0"),
+        ("MinimumRequiredVersion", version),
         ("SleepPercent", 0 if tensile else 50),
         ("EnqueuesPerSync", launches),
         ("NumWarmups", warmups),

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -140,8 +141,7 @@ def create(
     (out / STAMP).unlink(missing_ok=True)
     command = [
         *tool,
-        "--code-object-version",
-        str(version),
+        *_version_options(root, str(version), architecture),
         "--library-format",
         "msgpack",
         "--architecture",
@@ -182,6 +182,35 @@ def create(
         + "\n",
     )
     return Build(out, architecture, match_table, code_dirs[0], root.path)
+
+
+# Where the tool's options stand: one module before 2025, a package after.
+_TOOL_SOURCES = ("TensileCreateLibrary/ParseArguments.py", "TensileCreateLibrary.py")
+_OPTION = re.compile(r"""["'](--[\w-]+)["']""")
+
+
+def _version_options(root: HipblasltRoot, version: str, architecture: str) -> list[str]:
+    """Options whose spelling and default changed with the tool: code object version, and lazy loading.
+
+    A runtime built for lazy loading reads ``TensileLibrary_lazy_<arch>.dat`` and nothing else, one that isn't reads
+    ``TensileLibrary.dat``. Lazy loading is hipBLASLt's default, but was an option of the tool until 2025. What the runtime
+    wants is told by the stock library of the build.
+    """
+    package = root.tensile_package
+    sources = [package / name for name in _TOOL_SOURCES] if package is not None else []
+    text = next((path.read_text(encoding="utf-8") for path in sources if path.is_file()), "")
+    options = set(_OPTION.findall(text))
+    if re.search(r"""["']V5["']""", text) and not re.search(r"""["']5["']""", text):
+        version = f"V{version.removeprefix('V')}"
+    found = ["--code-object-version", version]
+    stock = root.stock_library(architecture)
+    names = [] if stock is None else [path.name for path in stock.glob("TensileLibrary*")]
+    lazy = not names or any(name.startswith("TensileLibrary_lazy") for name in names)
+    if lazy and "--lazy-library-loading" in options:
+        return [*found, "--merge-files", "--separate-architectures", "--lazy-library-loading"]
+    if not lazy and "--no-lazy-library-loading" in options:
+        return [*found, "--no-lazy-library-loading"]
+    return found
 
 
 def _run(

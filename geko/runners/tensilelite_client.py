@@ -1,6 +1,8 @@
 """The tensilelite client: built once for its sources, GPU targets and ROCm, and used by every tuning job.
 
-``invoke build-client --build-dir D [--gpu-targets T]`` in ``tensilelite/``, as in hipBLASLt 0.12 and later.
+``invoke build-client --build-dir D [--gpu-targets T]`` in ``tensilelite/``, as in hipBLASLt 1.0 and later. A tensilelite
+before that has no such task (no ``tasks.py``) and builds the client itself, with CMake in every output folder, unless it
+is told of a prebuilt one: it is called with a config without problems, which does that and nothing else.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ from geko.runners.gpu_tools import rocm_folder
 from geko.runners.process import run_process
 
 CLIENT = "tensilelite/client/tensilelite-client"
+#: Where builds leave the client, newest first.
+_CLIENTS = (CLIENT, "client/tensilelite-client", "client/tensile_client")
+_OWN_CONFIG = "client.yaml"
 _KEY_FILE = "hash.txt"
 _TAIL = 4000
 #: A build that prints nothing for so long hangs: seconds.
@@ -132,25 +137,27 @@ def build_tensilelite_client(
     if not source.is_dir():
         raise MissingFileError("no hipBLASLt checkout: it has no folder tensilelite/", path=hipblaslt)
     folder = Path(build_dir).absolute()
-    client, key_file = folder / CLIENT, folder / _KEY_FILE
+    key_file = folder / _KEY_FILE
     variables = dict(os.environ if env is None else env)
     if root.is_simulated:
         variables["ROCM_PATH"] = str(root.path / "rocm")
     key = client_key(hipblaslt, gpu_targets, variables)
     with file_lock(folder.with_name(f".{folder.name}.lock"), stop, "the tensilelite client"):
-        if client.is_file() and key_file.is_file() and key_file.read_text(encoding="utf-8").strip() == key:
+        client = _client_in(folder)
+        if client is not None and key_file.is_file() and key_file.read_text(encoding="utf-8").strip() == key:
             logger.info("the tensilelite client in %s is up to date", folder)
             return client
-        invoke = _invoke(root)
+        command = _build_command(root, folder, gpu_targets)
         if folder.exists():
             _remove_build(folder)
         rocm = rocm_folder(variables)
         variables["ROCM_PATH"] = str(rocm)
         paths = [str(rocm / "bin"), str(rocm / "llvm/bin"), variables.get("PATH", "")]
         variables["PATH"] = os.pathsep.join(part for part in paths if part)
-        command = [*invoke, "build-client", "--build-dir", str(folder)]
-        if gpu_targets:
-            command += ["--gpu-targets", gpu_targets]
+        if not _has_tasks(root):
+            variables["PYTHONPATH"] = root.tensile_python_path(variables.get("PYTHONPATH", ""))
+            folder.mkdir(parents=True)
+            write_text_atomic(folder / _OWN_CONFIG, "BenchmarkProblems:\n")
         logger.info("building the tensilelite client in %s", folder)
         result = run_process(
             command, cwd=source, env=variables, stop=stop, stall_s=_STALL_S, die_with_parent=die_with_parent
@@ -160,10 +167,27 @@ def build_tensilelite_client(
         if result.outcome != "ok":
             tail = result.output[-_TAIL:].strip()
             raise ToolError(f"the tensilelite client can't be built: {result.message}:\n{tail}")
-        if not client.is_file():
-            raise ToolError(f"the build ended well, but there is no {client}")
+        client = _client_in(folder)
+        if client is None:
+            raise ToolError(f"the build ended well, but there is no {' or '.join(_CLIENTS)} in {folder}")
         write_text_atomic(key_file, key + "\n")
     return client
+
+
+def _client_in(folder: Path) -> Path | None:
+    return next((folder / name for name in _CLIENTS if (folder / name).is_file()), None)
+
+
+def _has_tasks(root: HipblasltRoot) -> bool:
+    return root.is_simulated or (root.path / "tensilelite/tasks.py").is_file()
+
+
+def _build_command(root: HipblasltRoot, folder: Path, gpu_targets: str | None) -> list[str]:
+    if not _has_tasks(root):
+        run = [*root.tensile_command("Tensile"), str(folder / _OWN_CONFIG), str(folder / "run")]
+        return [*run, "--client-build-path", str(folder)]
+    command = [*_invoke(root), "build-client", "--build-dir", str(folder)]
+    return command + (["--gpu-targets", gpu_targets] if gpu_targets else [])
 
 
 def _invoke(root: HipblasltRoot) -> list[str]:
@@ -177,7 +201,7 @@ def _invoke(root: HipblasltRoot) -> list[str]:
 
 def _remove_build(folder: Path) -> None:
     """Empty a build folder; one that doesn't look like a build is left alone."""
-    known = {_KEY_FILE, "tensilelite", "CMakeCache.txt", "CMakeFiles"}
+    known = {_KEY_FILE, _OWN_CONFIG, "tensilelite", "CMakeCache.txt", "CMakeFiles"}
     names = {path.name for path in folder.iterdir()}
     if names and not names & known:
         raise ToolError(

@@ -62,6 +62,43 @@ def test_build_lands_in_the_output_directory(hip: Path, monkeypatch: pytest.Monk
     assert is_built("out")
 
 
+OLD_TOOL = """
+add("--code-object-version", choices=["default", "V4", "V5"])
+add("--lazy-library-loading", action="store_true", default=False)
+"""
+NEW_TOOL = """
+add("--code-object-version", choices=["4", "5", "V4", "V5"])
+add("--no-lazy-library-loading", action="store_false", default=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "stock", "options"),
+    [
+        ("TensileCreateLibrary.py", OLD_TOOL, "TensileLibrary_lazy_gfx942.dat",
+         "V5 --merge-files --separate-architectures --lazy-library-loading"),
+        ("TensileCreateLibrary.py", OLD_TOOL, None, "V5 --merge-files --separate-architectures --lazy-library-loading"),
+        ("TensileCreateLibrary.py", OLD_TOOL, "TensileLibrary.dat", "V5"),
+        ("TensileCreateLibrary/ParseArguments.py", NEW_TOOL, "TensileLibrary_lazy_gfx942.dat", "5"),
+        ("TensileCreateLibrary/ParseArguments.py", NEW_TOOL, "TensileLibrary.dat", "5 --no-lazy-library-loading"),
+    ],
+)  # fmt: skip
+def test_the_library_is_built_as_the_runtime_loads_it(
+    hip: Path, source: str, text: str, stock: str | None, options: str
+) -> None:
+    package = hip / "tensilelite/Tensile"
+    (package / "__init__.py").touch()
+    (package / source).parent.mkdir(exist_ok=True)
+    (package / source).write_text(text, encoding="utf-8")
+    if stock is not None:
+        library = hip / "build/release/Tensile/library"
+        library.mkdir(parents=True)
+        (library / stock).touch()
+    create(hip, "libs", "out")
+    args = (hip.parent / "out/args.txt").read_text().split()
+    assert args[: args.index("--library-format")] == ["--code-object-version", *options.split()]
+
+
 def test_an_old_build_is_not_taken_for_a_failed_one(hip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     create(hip, "libs", "out")
     monkeypatch.setenv("FAKE_FAIL", "1")

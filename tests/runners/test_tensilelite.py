@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 import subprocess
 import threading
 import time
@@ -18,6 +19,7 @@ from tune_support import SIZES, Bench, config, make_bench, problem_id, tuning_ro
 from geko.library import logic_yaml
 from geko.runners.base import RunContext
 from geko.runners.tensilelite import TensileliteRunner
+from geko.runners.tensilelite_client import build_tensilelite_client
 from geko.runners.tensilelite_spec import TuneSpec
 from geko.warehouse.queue import Claim, JobResult
 
@@ -241,6 +243,56 @@ def test_a_client_that_can_not_be_built(bench: Bench) -> None:
     # Once it is there, nothing is built any more.
     again = bench.run(bench.claim(name="BBS_TN_1"), GEKO_SIM_FAULTS="exit:tool=invoke,code=2")
     assert again.outcome == "ok"
+
+
+OLD_TENSILE = """#!/bin/sh
+# A tensilelite without a task for its client: CONFIG OUT --client-build-path DIR, with a config without problems.
+[ "$(cat "$1")" = "BenchmarkProblems:" ] && [ "$3" = --client-build-path ] || exit 7
+mkdir -p "$4/client" && echo built > "$4/client/tensile_client" && echo "$PYTHONPATH" > "$4/path.txt"
+"""
+
+
+def old_checkout(folder: Path) -> Path:
+    package = folder / "tensilelite/Tensile"
+    (package / "bin").mkdir(parents=True)
+    (package / "__init__.py").write_text('__version__ = "4.33.0"\n', encoding="utf-8")
+    (package / "bin/Tensile").write_text(OLD_TENSILE, encoding="utf-8")
+    (package / "bin/Tensile").chmod(0o755)
+    return folder
+
+
+def test_the_client_of_a_tensilelite_without_tasks(tmp_path: Path) -> None:
+    checkout, folder = old_checkout(tmp_path / "hip"), tmp_path / "client"
+    client = build_tensilelite_client(checkout, folder, "gfx942")
+    assert client == folder / "client/tensile_client" and client.read_text(encoding="utf-8") == "built\n"
+    assert (folder / "path.txt").read_text(encoding="utf-8").startswith(f"{checkout}/tensilelite")
+    client.write_text("kept", encoding="utf-8")
+    assert build_tensilelite_client(checkout, folder, "gfx942") == client
+    assert client.read_text(encoding="utf-8") == "kept"
+    # Other sources: the folder is one of ours, and built anew.
+    (checkout / "tensilelite/Tensile/Common.py").write_text("", encoding="utf-8")
+    assert build_tensilelite_client(checkout, folder, "gfx942").read_text(encoding="utf-8") == "built\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("GlobalParameters:\n  MinimumRequiredVersion: 4.33.0\n", None),
+        ("GlobalParameters:\n  MinimumRequiredVersion: 5.0.0\n", "is for tensilelite 5.0.0, the checkout .* has 4.33.0"),
+        ("GlobalParameters:\n  MinimumRequiredVersion: 4.33.1\n", "is for tensilelite 4.33.1"),
+        ("GlobalParameters:\n  MinimumRequiredVersion: 4.32.9\nBackend: {Name: Ductile}\n", "has no genetic algorithm"),
+    ],
+)  # fmt: skip
+def test_a_config_that_the_tensilelite_at_hand_can_not_tune(
+    bench: Bench, tmp_path: Path, text: str, why: str | None
+) -> None:
+    checkout = old_checkout(tmp_path / "hip")
+    context = replace(bench.context(), simulated=False)
+    (result,) = TensileliteRunner().run([bench.claim(text, root=str(checkout))], context)
+    if why is None:
+        assert result.outcome == "crash" and result.exit_code == 7
+    else:
+        assert result.outcome == "unsupported" and re.search(why, str(result.message))
 
 
 def test_a_run_of_failures_ends_the_runner(bench: Bench) -> None:
