@@ -4,6 +4,9 @@ dimension."""
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,11 +14,30 @@ from typing import Any
 from geko.config_generator.fork_params.optimization_param import Entry
 from geko.config_generator.fork_params.param_meta import PARAMETERS, is_legal
 from geko.errors import InputError, MissingFileError
+from geko.hipblaslt import HipblasltRoot
 from geko.log import logger
 
 #: Data type to the class under which schedules are registered.
 DTYPE_CLASS = {"H": "16bit", "B": "16bit", "X": "TF32", "F8": "8bit"}
 
+# Prints the registry. A process of its own: importing tensilelite takes seconds, and compiled code can end the process.
+_ASK = """
+import importlib, json
+found = None
+for place in ("Tensile.Components.CustomSchedule", "tensilelite.Components.CustomSchedule",
+              "Tensile.Components.CustomSchedule.dispatch", "tensilelite.Components.CustomSchedule.dispatch"):
+    try:
+        found = getattr(importlib.import_module(place), "query_cms_kernels", None)
+    except ModuleNotFoundError as error:
+        if error.name is None or not place.startswith(error.name):
+            raise
+    if found is not None:
+        break
+if found is None:
+    raise SystemExit("it has no registry of custom main loop schedules")
+print("\\n" + json.dumps({"schedules": found()}, default=lambda value: getattr(value, "value", None) or list(value)))
+"""
+_ASK_S = 300.0
 _REQUIRED = ("MacroTile0", "MacroTile1", "MatrixInstruction", "MIWaveGroup")
 
 
@@ -71,6 +93,42 @@ def entries(kernels: Iterable[Mapping[str, Any]], data_type: str, trans_a: str, 
             entry = to_entry(kernel)
             found.setdefault(json.dumps(entry, sort_keys=True), entry)
     return list(found.values())
+
+
+def registry(hipblaslt: str | Path) -> list[dict[str, Any]]:
+    """Schedules of a checkout, from the registry of its tensilelite (``query_cms_kernels``).
+
+    Without one that can be imported, tensilelite still takes a schedule where one fits a tile by chance; their own tiles
+    are missing from the configs then, which a warning says.
+
+    Args:
+        hipblaslt: root of the checkout.
+
+    Returns:
+        The schedules; none where there is no registry, or it can't be imported.
+    """
+    root = HipblasltRoot(Path(hipblaslt).absolute())
+    env = dict(os.environ)
+    env["PYTHONPATH"] = root.tensile_python_path(env.get("PYTHONPATH", ""))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _ASK], env=env, capture_output=True, text=True, timeout=_ASK_S, check=False,
+            stdin=subprocess.DEVNULL, errors="replace",
+        )  # fmt: skip
+        said = done.stdout.rstrip().rpartition("\n")[2]
+        found = json.loads(said)["schedules"] if done.returncode == 0 else None
+        reason = (done.stderr.strip() or f"exit status {done.returncode}").rpartition("\n")[2]
+    except (subprocess.TimeoutExpired, OSError, ValueError, KeyError, TypeError) as error:
+        found, reason = None, str(error)
+    if isinstance(found, list) and all(isinstance(item, dict) for item in found):
+        logger.info("%d custom main loop schedules are registered in %s", len(found), root.path)
+        return found
+    logger.warning(
+        "the custom main loop schedules of %s can't be read (%s): configs are made without their tiles; install "
+        "tensilelite's requirements (`geko doctor` checks them), or set CMS to False",
+        root.path, reason,
+    )  # fmt: skip
+    return []
 
 
 def read_kernels(path: str | Path) -> list[dict[str, Any]]:

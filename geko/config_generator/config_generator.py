@@ -282,7 +282,7 @@ def run(
     hipblaslt_path: str | Path | None = None,
     era: str | None = None,
     client: str | Path | None = None,
-    kernels: Kernels = (),
+    kernels: Kernels | None = None,
     dry_run: bool = False,
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -300,7 +300,7 @@ def run(
         hipblaslt_path: checkout whose tensilelite's spelling is used, and whose program the scripts call.
         era: spelling by name instead, see :func:`geko.config_generator.dialect.named`.
         client: prebuilt tensilelite client for the scripts.
-        kernels: custom main loop schedules, see :mod:`geko.config_generator.cms`.
+        kernels: custom main loop schedules, see :mod:`geko.config_generator.cms`; None for those of the checkout.
         dry_run: work everything out and write nothing.
         jobs: processes; chosen by the number of sizes when left out.
         progress: called with the number of sizes that are done, and of all.
@@ -314,6 +314,10 @@ def run(
     """
     folder = Path(output_path)
     dialect = _dialect(era, hipblaslt_path, requests)
+    if kernels is None:
+        types = {str(request.gemm.gemm_type.data_type) for request in requests if request.settings.cms}
+        wanted = hipblaslt_path is not None and types & schedules.DTYPE_CLASS.keys()
+        kernels = schedules.registry(hipblaslt_path) if wanted and hipblaslt_path is not None else ()
     report = Report()
     counters: Counter[str] = Counter()
     n_sizes = sum(len(request.sizes) for request in requests)

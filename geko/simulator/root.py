@@ -28,12 +28,13 @@ BENCH = "build/release/clients/hipblaslt-bench"
 CREATE = "tensilelite/Tensile/bin/TensileCreateLibrary"
 TENSILE = "tensilelite/Tensile/bin/Tensile"
 INVOKE = "bin/invoke"
+SCHEDULES = "tensilelite/Tensile/Components/CustomSchedule.py"
 MATCH_TABLE = "build/release/device-library/MatchTable.yaml"
 _EXAMPLE_TARGET = "gfx942"
 _LOGIC_HEAD = re.compile(r"\A((?:---\n)?- \{MinimumRequiredVersion[^\n]*\n)- \w+\n- \w+\n- \[[^\]]*\]\n")
 _ISA = re.compile(r"ISA: \[\d+, \d+, \w+\]")
 _FORM = 2  # to be raised when the same inputs come to give other times
-_LAYOUT = 2  # to be raised when a root gets other files
+_LAYOUT = 3  # to be raised when a root gets other files
 
 
 def example_library() -> Path:
@@ -202,10 +203,30 @@ def _fill(tree: Path, config: Config, source: Path, files: list[Path]) -> None:
     for tool in TOOLS:
         write_program(tree / "bin" / tool, config.root, tool)
         write_program(tree / "rocm/bin" / tool, config.root, tool)
+    if get_arch(config.arch).cms:
+        _write_schedules(tree / SCHEDULES)
     installed = tree / "rocm/.info"
     installed.mkdir()
     (installed / "version").write_text(f"{ROCM_VERSION}\n", encoding="utf-8")
     (installed / "driver").write_text(f"{DRIVER_VERSION}\n", encoding="utf-8")
+
+
+def _write_schedules(path: Path) -> None:
+    """A registry of custom main loop schedules where tensilelite has its own."""
+    path.parent.mkdir(parents=True)
+    for folder in (path.parent, path.parent.parent):
+        (folder / "__init__.py").touch()
+    shared = {
+        "dtype": "16bit", "DepthU": 64, "PrefetchGlobalRead": 2, "PrefetchLocalRead": 1, "DirectToLds": 1,
+        "GlobalReadVectorWidthA": 8, "GlobalReadVectorWidthB": 8, "LocalReadVectorWidth": 8,
+        "MatrixInstruction": [16, 16, 32, 1], "MIWaveGroup": [2, 2], "LDSTrInst": False, "TransposeLDS": 1,
+        "TransposeA": True, "TransposeB": False,
+    }  # fmt: skip
+    rows = [
+        {"name": f"simulated_{mt0}x{mt1}x64", "MacroTile0": mt0, "MacroTile1": mt1, **shared}
+        for mt0, mt1 in ((256, 256), (256, 128), (128, 256))
+    ]
+    path.write_text(f"def query_cms_kernels():\n    return {rows!r}\n", encoding="utf-8")
 
 
 def _carried_name(name: str, arch: Arch) -> str:
