@@ -158,6 +158,7 @@ def tile_query(request: Request, size: Size) -> TileQuery:
         mfma=settings.mfma,
         wavefront=arch.wavefront_size,
         rules=settings.rules,
+        xcc=settings.xcc,
     )
 
 

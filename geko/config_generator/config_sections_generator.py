@@ -17,7 +17,8 @@ from geko.config_generator.constants import (
 )
 from geko.config_generator.load_input_config import Request
 from geko.config_generator.sizes import Size
-from geko.config_generator.weights import costs, population
+from geko.config_generator.tile_model import TileModel, machine
+from geko.config_generator.weights import costs, original_costs, population
 
 #: (threshold on M*N*K*B, enqueues): the first threshold above the size counts.
 _ENQUEUES = ((33_554_432, 200), (536_870_912, 30), (8_589_934_592, 20))
@@ -255,7 +256,14 @@ def backend(request: Request, space: MergedSpace) -> dict[str, Any]:
         size = population(lengths)
         if size is not None:
             config["pop_size"] = size
-    weights = costs(space, settings.cus, priority=settings.cms_priority, spread=settings.rules == "default")
+    if settings.rules == "original":
+        weights = original_costs(space, settings.cus, priority=settings.cms_priority)
+    else:
+        kind = request.gemm.gemm_type
+        chip = machine(settings.arch.mi_family, str(kind.data_type), settings.cus, settings.xcc)
+        layout = f"{kind.transA}{kind.transB}"
+        model = TileModel(chip, str(kind.data_type), layout, settings.stream_k)
+        weights = costs(space, model, priority=settings.cms_priority)
     if weights is not None:
         config["weights"] = [{"group_0": weights}]
     return {"Name": "Ductile", "Config": config}

@@ -119,6 +119,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "waves": wgm * wgn,
         "LSU": row["lsu"],
         "GSU": row["gsu"],
+        "predicted time": None if row["predicted"] is None else round(row["predicted"], 3),
         "granularity %": None if row["gran"] is None else round(100 * row["gran"], 2),
         "reason": row["reason"],
     }

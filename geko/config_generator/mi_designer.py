@@ -1,5 +1,6 @@
-"""Matrix instructions and macro tiles for one GEMM: enumeration, granularity, filters and ranking, on whole
-columns.
+"""Matrix instructions and macro tiles for one GEMM: enumeration, filters and ranking, on whole columns.
+
+Tiles are ranked by predicted time (:mod:`geko.config_generator.tile_model`), under the original's rules by granularity.
 
 A candidate is the 9-number ``MatrixInstruction`` of tensilelite,
 ``[M, N, K, B, MIBlockM, WTM, WTN, WGM, WGN]``: instruction shape, wave tile (instructions a wave along M and
@@ -33,6 +34,7 @@ from geko.config_generator.constants import (
 )
 from geko.config_generator.instructions import allowed, enumeration_order, smallest
 from geko.config_generator.sizes import Size
+from geko.config_generator.tile_model import NEAR_BEST, TileModel, machine
 
 #: Columns that hold the nine numbers of a MatrixInstruction, in order (MIBlockM is always 1).
 MI_COLUMNS = ("im", "in", "ik", "ib", "wtm", "wtn", "wgm", "wgn")
@@ -61,6 +63,7 @@ class TileQuery:
         rules: see ``docs/tuning-configs.md``.
         local_split: waves may split K among them; subtile kernels can't.
         without: names of first-level rules that are left out, such as ``R6``.
+        xcc: accelerator complexes; those of the full chip when 0.
     """
 
     size: Size
@@ -80,6 +83,13 @@ class TileQuery:
     rules: RuleSet = "default"
     local_split: bool = True
     without: tuple[str, ...] = ()
+    xcc: int = 0
+
+    @property
+    def model(self) -> TileModel:
+        """The model of a tile's time."""
+        chip = machine(self.family, self.data_type, self.cus, self.xcc)
+        return TileModel(chip, self.data_type, self.layout, self.stream_k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +99,9 @@ class Design:
     Attributes:
         entries: one row per group entry, best first. Columns: :data:`MI_COLUMNS`, ``mt0``, ``mt1``, ``lsu``,
         ``gsu``,
-            ``tiles`` (macro tiles incl. splits), ``rounds`` (macro tiles per CU), ``gran`` (total
-            granularity, 0..1), ``wg0``, ``wg1``, ``threads``.
+            ``tiles`` (workgroups), ``rounds`` (workgroups per CU), ``gran`` (total granularity, 0..1),
+            ``predicted`` (time in cycles, see :class:`geko.config_generator.tile_model.TileModel`; not under the
+            original's rules, which also count a local split as workgroups), ``wg0``, ``wg1``, ``threads``.
         level1, level2, after_gsu: records after each filter.
         relaxed: which filters were loosened because nothing was left, empty when none.
     """
@@ -273,7 +284,11 @@ def level1(query: TileQuery, small: tuple[int, int] | None = None) -> pl.DataFra
 
 
 def level2(query: TileQuery, records: pl.DataFrame) -> pl.DataFrame:
-    """Records that pass the second filter: near the best granularity and the fewest rounds over all CUs."""
+    """Records that pass the second filter: near the best granularity and the fewest rounds over all CUs.
+
+    The default rules also keep those that are predicted to be near the fastest: the filter alone drops many tiles that
+    are measured to be the best (see docs/tuning-configs.md).
+    """
     if records.is_empty():
         return records
     m, n, _, _ = query.size
@@ -293,7 +308,22 @@ def level2(query: TileQuery, records: pl.DataFrame) -> pl.DataFrame:
         drop.append(rounds > 3 + least)
     if fewest < 0.15 * query.cus:
         drop.append(rounds > 5 + least)
-    return records.filter(~_any(drop)) if drop else records
+    if not drop:
+        return records
+    if query.rules == "original":
+        return records.filter(~_any(drop))
+    records = _predicted(query, records)
+    return records.filter(~_any(drop) | (col("predicted") <= (1 + NEAR_BEST) * col("predicted").min()))
+
+
+def _predicted(query: TileQuery, records: pl.DataFrame) -> pl.DataFrame:
+    """Add ``predicted``. Stream-K kernels have no global split: each tile is worked out once."""
+    if not query.stream_k:
+        return records.with_columns(query.model.times(records, query.size))
+    keys = ["idx", "lsu"]
+    tiles = records.unique(keys, keep="first", maintain_order=True)
+    tiles = tiles.select(*keys, query.model.times(tiles, query.size))
+    return records.join(tiles, on=keys, how="left", maintain_order="left")
 
 
 def design(query: TileQuery) -> Design:
@@ -306,17 +336,9 @@ def design(query: TileQuery) -> Design:
         InputError: the data type has no instruction on this family.
     """
     first, second, relaxed = _filtered(query)
-    col = pl.col
-    ranked = second.with_columns(
-        col("rounds").ceil().alias("_a"),
-        (1 - col("rounds")).alias("_b"),
-        (1 - col("gran")).alias("_c"),
-        (-col("gsu")).alias("_d"),
-    ).sort("_a", "_b", "_c", "_d", maintain_order=True)
-    ranked = ranked.drop("_a", "_b", "_c", "_d")
-    if query.stream_k:
-        ranked = ranked.unique(["idx", "lsu"], keep="first", maintain_order=True)
+    ranked = _by_granularity(query, second) if query.rules == "original" else _by_time(query, second)
     after_gsu = ranked.height
+    col = pl.col
     if query.rules == "original" and query.data_type == "I8":
         # Only the original's int8 list holds an instruction twice.
         ranked = ranked.unique(
@@ -327,6 +349,38 @@ def design(query: TileQuery) -> Design:
         (col("waves") * query.wavefront * col("lsu")).alias("threads"),
     )
     return Design(ranked, first.height, second.height, after_gsu, relaxed)
+
+
+def _by_time(query: TileQuery, records: pl.DataFrame) -> pl.DataFrame:
+    """Fastest first, granularity and enumeration order as tie-breaks; with the workgroups that there really are."""
+    m, n, batch, _ = query.size
+    col = pl.col
+    if query.stream_k:
+        records = records.unique(["idx", "lsu"], keep="first", maintain_order=True)
+        records = records.with_columns(pl.lit(1, pl.Int64).alias("gsu"))
+    if "predicted" not in records.columns:
+        records = _predicted(query, records)
+    n0, n1 = m / col("mt0"), n / col("mt1")
+    records = records.with_columns(
+        ((n0.ceil() * n1.ceil()).cast(pl.Int64) * batch * col("gsu")).alias("tiles")
+    ).with_columns((col("tiles") / query.cus).alias("rounds"))
+    waves = pl.min_horizontal(pl.lit(1.0), (col("rounds") + 1).floor() * (col("waves") * col("lsu")) / 4)
+    full = col("rounds") / col("rounds").ceil()
+    records = records.with_columns((n0 / n0.ceil() * (n1 / n1.ceil()) * full * waves).alias("gran"))
+    return records.sort("predicted", -col("gran"), maintain_order=True)
+
+
+def _by_granularity(query: TileQuery, records: pl.DataFrame) -> pl.DataFrame:
+    """Fewest rounds first, fuller ones before emptier ones, then granularity and the larger split."""
+    col = pl.col
+    ranked = records.with_columns(
+        col("rounds").ceil().alias("_a"),
+        (1 - col("rounds")).alias("_b"),
+        (1 - col("gran")).alias("_c"),
+        (-col("gsu")).alias("_d"),
+    ).sort("_a", "_b", "_c", "_d", maintain_order=True)
+    ranked = ranked.drop("_a", "_b", "_c", "_d")
+    return ranked.unique(["idx", "lsu"], keep="first", maintain_order=True) if query.stream_k else ranked
 
 
 def _filtered(query: TileQuery) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:

@@ -33,7 +33,8 @@ def explain(query: TileQuery, found: Design | None = None) -> pl.DataFrame:
 
     Returns:
         Frame with :data:`MI_COLUMNS`, ``mt0``, ``mt1``, ``chosen``, ``rank`` (0 the best, else null),
-        ``gsu``, ``lsu``, ``gran`` of the best record, and ``reason`` (empty when chosen).
+        ``gsu``, ``lsu``, ``gran`` of the best record, ``predicted`` (predicted time relative to the fastest
+        chosen tile, null under the original's rules), and ``reason`` (empty when chosen).
 
     Raises:
         InputError: the data type can't be tuned on this family.
@@ -49,22 +50,29 @@ def explain(query: TileQuery, found: Design | None = None) -> pl.DataFrame:
     small = smallest(query.family, query.data_type, query.mfma, query.rules)
     alone = frame.with_columns(pl.lit(1, pl.Int64).alias("lsu"))
     reason = pl.lit("another tile has a clearly better granularity or fewer rounds over the CUs")
+    if query.rules != "original":
+        reason = pl.lit(
+            "slower than another by its granularity or rounds over the CUs, and by its predicted time"
+        )
     # The first rule that hits is named: applied from the last to the first, the first one stays on top.
     for name, why, refused in reversed(candidate_checks(query, small) + split_checks(query)):
         reason = pl.when(refused).then(pl.lit(f"{name}: {why}")).otherwise(reason)
     alone = alone.with_columns(reason.alias("reason")).drop("lsu")
+    entries = (found or design(query)).entries
+    if "predicted" not in entries.columns:
+        entries = entries.with_columns(pl.lit(None, pl.Float64).alias("predicted"))
+    entries = entries.with_columns(pl.col("predicted") / pl.col("predicted").min())
     best = (
-        (found or design(query))
-        .entries.with_row_index("rank")
+        entries.with_row_index("rank")
         .group_by("idx", maintain_order=True)
-        .agg(pl.col("rank", "gsu", "lsu", "gran").first())
+        .agg(pl.col("rank", "gsu", "lsu", "gran", "predicted").first())
     )
     joined = alone.join(best, on="idx", how="left", maintain_order="left")
     joined = joined.with_columns(
         pl.col("rank").is_not_null().alias("chosen"),
         pl.when(pl.col("rank").is_not_null()).then(pl.lit("")).otherwise("reason").alias("reason"),
     )
-    columns = [*MI_COLUMNS, "mt0", "mt1", "chosen", "rank", "gsu", "lsu", "gran", "reason"]
+    columns = [*MI_COLUMNS, "mt0", "mt1", "chosen", "rank", "gsu", "lsu", "gran", "predicted", "reason"]
     return joined.select(columns).sort("rank", nulls_last=True, maintain_order=True)
 
 

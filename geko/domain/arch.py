@@ -46,6 +46,10 @@ class Arch:
         cms: custom main loop schedules exist.
         subtile: the subtile search space exists.
         env: environment variables that each process on this GPU needs.
+        lds_bytes_per_clock: bytes between LDS and the registers of one compute unit, a clock cycle.
+        load_bytes_per_clock: bytes that one compute unit takes from its L2, a clock cycle.
+        l2_bytes_per_clock: bytes that the L2 of one accelerator complex gives, a clock cycle.
+        cache_gb_per_s: bandwidth of the last-level cache of the whole GPU in GB/s (10^9 bytes).
     """
 
     name: str
@@ -65,6 +69,10 @@ class Arch:
     stream_k_default: bool = False
     cms: bool = False
     subtile: bool = False
+    lds_bytes_per_clock: float = 128
+    load_bytes_per_clock: float = 64
+    l2_bytes_per_clock: float = 2048
+    cache_gb_per_s: float = 17200
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property

@@ -22,6 +22,7 @@ FACTS = frozenset(
         "tiles",
         "rounds",
         "gran",
+        "predicted",
         "wg0",
         "wg1",
         "threads",

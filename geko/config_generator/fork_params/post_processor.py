@@ -203,7 +203,7 @@ def gfx1250_generic(post: PostInput, params: ForkSpace, group: MiGroup) -> None:
         names = [
             name
             for name in frame.columns
-            if name not in ("GlobalSplitU", "gsu", "tiles", "rounds", "gran", "size")
+            if name not in ("GlobalSplitU", "gsu", "tiles", "rounds", "gran", "predicted", "size")
         ]
         frame = frame.drop("GlobalSplitU").unique(names, keep="first", maintain_order=True)
     group.frame = frame
