@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -44,11 +45,14 @@ def rows(reading: TuneReading) -> list[tuple[str, float | None]]:
     return [(row["outcome"], row["us"]) for row in reading.measurements.to_pylist()]
 
 
-def test_each_verdict_has_its_outcome() -> None:
+@pytest.mark.parametrize(
+    "skip", ["Solution Skipped (slow or doing restoration)", " Skip Slow Solution"], ids=["hipblaslt-1", "hipblaslt-0.12"]
+)  # fmt: skip
+def test_each_verdict_has_its_outcome(skip: str) -> None:
     text = (
         line(A, "PASSED", "50.5") + line(B, "FAILED", "40", 1) + line(C, "NO_CHECK", "60", 2)
         + line(A, "DID_NOT_SATISFY_ASSERTS", "0", bias="Float") + line(B, "INVALID", "", 1, bias="Float")
-        + f"0,0/0,2/2,Solution Skipped (slow or doing restoration): {C}\n"
+        + f"0,0/0,2/2,{skip}: {C}\n"
     )  # fmt: skip
     reading = read_outputs(text, [], spec())
     assert rows(reading) == [
@@ -61,6 +65,64 @@ def test_each_verdict_has_its_outcome() -> None:
     assert reading.measurements is not None and reading.measurements.schema == MEASUREMENTS
     skipped = reading.measurements.to_pylist()[-1]
     assert skipped["solution_index"] == 2 and skipped["problem_id"] == problem_id(SIZE)
+    assert follow(text).n_rows == 6
+
+
+def follow(text: str) -> Follower:
+    """A follower that has read a log."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as handle:
+        handle.write(text)
+        handle.flush()
+        claim = Claim("job", 1, "t", "tune", "b", 1.0, "{}")
+        follower = Follower(claim, Path(handle.name), Path(handle.name).parent, utc_now)
+        follower.read()
+    return follower
+
+
+# A kernel that doesn't support the problem has no time: 0.12 prints what its division by zero gives.
+NAN = line(A, "DID_NOT_SATISFY_ASSERTS", "1").replace(",1,2.14748e+06,", ",-nan,-nan,")
+
+
+def test_times_that_are_no_numbers() -> None:
+    assert ",-nan,-nan," in NAN
+    reading = read_outputs(line(B, "PASSED", "40") + NAN, [], spec())
+    assert rows(reading) == [("ok", 40.0), ("unsupported", None)]
+    assert follow(line(B, "PASSED", "40") + NAN).best == pytest.approx(53687.1)
+
+
+def test_a_table_that_holds_its_head_alone(tmp_path: Path) -> None:
+    """The client of 0.12 writes the head of its table after the first size, and the rows at its end."""
+    table = tmp_path / "00_Final.csv"
+    head = [
+        "GFlops",
+        "SizeI",
+        "SizeJ",
+        "SizeK",
+        "SizeL",
+        "LDD",
+        "LDC",
+        "LDA",
+        "LDB",
+        "TotalFlops",
+        "DeviceMaxFreq",
+    ]
+    table.write_text(", ".join([*head, A, B]) + "\n", encoding="utf-8")
+    assert rows(read_outputs(line(A, "PASSED", "50"), [table], spec())) == [("ok", 50.0)]
+    assert read_outputs("", [table], spec()).measurements is None
+
+
+@pytest.mark.parametrize(
+    ("clock", "has"), [("2100", True), ("0", False), ("-nan", False), ("", False), (None, False)]
+)
+def test_whether_a_table_has_the_clock(tmp_path: Path, clock: str | None, has: bool) -> None:
+    folder = BuildFolder(tmp_path, spec(), "job")
+    table = tmp_path / "2_BenchmarkData/Cijk_x_00_CSVWinner.csv"
+    table.parent.mkdir()
+    names, cells = ["GFlops", "SizeI", "TotalFlops"], ["0", "1024", "10"]
+    if clock is not None:
+        names, cells = [*names, "DeviceMaxFreq"], [*cells, clock]
+    table.write_text("\n".join(map(", ".join, [names, cells])) + "\n", encoding="utf-8")
+    assert folder.has_clock is has
 
 
 def test_cut_lines_are_told_and_their_kernel_comes_from_the_table(tmp_path: Path) -> None:
@@ -179,6 +241,32 @@ def test_generations_and_earlier_attempts(tmp_path: Path) -> None:
     assert row["best_gflops"] < 50000
 
 
+def test_ductile_as_it_prints(tmp_path: Path) -> None:
+    """A table for each generation, progress bars between them; its ``f_max`` is a mean over the sizes, no kernel's rate."""
+    log, following = tmp_path / "log", follower(tmp_path, endless=True)
+    table = (
+        "==================================================\n n_gen | n_evals | diversity |   f_avg   |    f_max  \n"
+        "--------------------------------------------------\n   {}   |   {}   |   0.575   | 62792.065 | 976950.596\n"
+        "==================================================\n"
+    )
+    bar = "\rFinding unique solutions:  45%|####5     | 5/11 [00:00<00:00, 45.3it/s]\rFinding unique solutions: 100%|#|\n"
+    steps = [
+        ("GA:INFO Sampling initial population...\n" + bar, "enumerate", None),
+        ("# DuctileBackend: Generated 512 valid solutions from 512 candidates\n" + bar, "build", None),
+        ("run,problem-progress,solution-progress\n" + line(A, "NO_CHECK", "50"), "benchmark", None),
+        (table.format(1, 510), "benchmark", 1),
+        ("# DuctileBackend: Generated 509 valid solutions from 512 candidates\n", "build", 1),
+        (table.format(2, 1019), "build", 2),
+    ]
+    for text, phase, generation in steps:
+        with log.open("a") as handle:
+            handle.write(text)
+        following.read()
+        assert (following.phase, following.generation) == (phase, generation)
+    row = following.row()
+    assert row["n_done"] == 1019 and row["best_gflops"] < 62792
+
+
 def test_files_beside_the_log_are_signs_of_life(tmp_path: Path) -> None:
     following = follower(tmp_path)
     (tmp_path / "log").write_text("x\n")
@@ -230,16 +318,15 @@ def test_salvaged_tables_hold_the_best_of_each_size(tmp_path: Path) -> None:
         + line(A, "PASSED", "9", size=other)
     )  # fmt: skip
     folder = BuildFolder(tmp_path / "build_x", job, "job")
-    assert salvage(folder, text) == Salvaged(2, False)
+    assert salvage(folder, text) == Salvaged(2) and not folder.has_clock
     table = (folder.path / "2_BenchmarkData/Cijk_x_00_CSVWinner.csv").read_text().splitlines()
     assert (folder.path / "2_BenchmarkData/Cijk_x_00_CSVWinner.yaml").read_text() == "solutions"
     first, second = (dict(zip(table[0].split(", "), row.split(", "), strict=True)) for row in table[1:])
     assert (first["WinnerIdx"], first["WinnerTimeUS"], first["WinnerName"]) == ("2", "40", C)
     assert [second[f"Size{letter}"] for letter in "IJKL"] == ["256", "4096", "2", "512"]
     assert [second[f"LD{letter}"] for letter in "DCAB"] == ["256", "256", "512", "512"]
-    assert salvage(folder, "Successfully retrieve Max frequency: 2200 for device 0\n" + text) == Salvaged(
-        2, True
-    )
+    assert salvage(folder, "Successfully retrieve Max frequency: 2200 for device 0\n" + text) == Salvaged(2)
+    assert folder.has_clock
     table = (folder.path / "2_BenchmarkData/Cijk_x_00_CSVWinner.csv").read_text().splitlines()
     assert table[0].endswith(", DeviceMaxFreq") and table[1].endswith(", 2200")
     assert not salvage(folder, line(A, "FAILED", "50")), "nothing passed"
