@@ -43,6 +43,7 @@ _NOTHING = re.compile(
     r"|search space too small: only|max iters reached while"
 )
 _NEEDED = re.compile(r"^\s*MinimumRequiredVersion:\s*['\"]?(\d+\.\d+\.\d+)", re.MULTILINE)
+_FAILED_ROW = re.compile(r'^\d+,\d+/\d+,\d+/\d+,[^,\n]*,"[^"\n]*",[^\n]*,FAILED,', re.MULTILINE)
 _CLIENT_END = re.compile(r"Benchmark Process exited with code (\d+)")
 _EARLY = frozenset({"crash", "hang", "memory_fault", "timeout"})
 _BAD = frozenset({"crash", "hang", "memory_fault", "timeout", "lost", "parse_error"})
@@ -112,8 +113,8 @@ def _unfit(spec: TuneSpec, root: HipblasltRoot) -> str | None:
         ours, theirs = (tuple(map(int, text.split("."))) for text in (have, wanted[1]))
         if ours[0] != theirs[0] or ours < theirs:
             return (
-                f"the config is for tensilelite {wanted[1]}, the checkout {root.path} has {have}: write it for this checkout "
-                "(geko configure --hipblaslt PATH), or change its MinimumRequiredVersion"
+                f"the config is for tensilelite {wanted[1]}, the checkout {root.path} has {have}: write it for this "
+                "checkout (geko configure --hipblaslt PATH), or change its MinimumRequiredVersion"
             )
     if spec.backend == "ductile" and not root.has_ductile:
         return (
@@ -226,9 +227,9 @@ class _Job:
             settings["CpuThreads"] = self.context.cpu_threads
         if self.folder.has_results or self.salvaged:
             settings["ForceRedoBenchmarkProblems"] = 0
-        if self.salvaged and not self.salvaged.has_clock:
-            # Efficiencies want the clock, which this log doesn't hold: rates have to do.
-            settings["UseEffLike"] = 0
+            if not self.folder.has_clock:
+                # Efficiencies want the clock: rates have to do.
+                settings["UseEffLike"] = 0
         return [
             *self.program, self.folder.config, self.folder.path, "--prebuilt-client", client,
             "--client-lock", self._gpu_lock(), "--global-parameters",
@@ -267,7 +268,9 @@ class _Job:
         if result is None:
             return "ok", None
         code = next((int(found) for found in reversed(_CLIENT_END.findall(text))), 0)
-        if code > 128 and result.outcome in ("ok", "crash"):
+        # The status of a client that came to its end is the number of kernels that failed their check.
+        n_failed = min(len(_FAILED_ROW.findall(text.rpartition("\nrun,problem-progress,")[2])), 255)
+        if code > 128 and code != n_failed and result.outcome in ("ok", "crash"):
             fault = memory_fault_line(text)
             message = f"the client ended with code {code}" + (f": {fault}" if fault else "")
             return ("memory_fault" if fault else "crash"), message

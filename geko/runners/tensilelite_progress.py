@@ -36,7 +36,7 @@ _ROW = re.compile(
     rb'^\d+,(\d+)/(\d+),\d+/(\d+),[^,"\n]*,"\([\d, ]*\)",[^\n]*?,(PASSED|NO_CHECK|FAILED|[A-Z_]*),([-+.\w]*),([-+.\w]*),',
     re.MULTILINE,
 )
-_SKIPPED = re.compile(rb"^\d+,\d+/\d+,\d+/\d+,Solution Skipped", re.MULTILINE)
+_SKIPPED = re.compile(rb"^\d+,\d+/\d+,\d+/\d+, ?(?:Solution Skipped|Skip Slow Solution)", re.MULTILINE)
 _PHASES = (
     (re.compile(rb"^# Enumerating Solutions|Sampling initial population", re.MULTILINE), "enumerate"),
     (re.compile(rb"after SolutionStructs|^# DuctileBackend: Generated", re.MULTILINE), "build"),

@@ -25,7 +25,10 @@ from geko.ingest.tensile_log import read_log
 from geko.runners.base import MEASUREMENTS, VALIDATIONS
 from geko.runners.tensilelite_spec import TuneSpec
 
-_SKIPPED = re.compile(r"^\d+,(\d+/\d+),(\d+)/\d+,Solution Skipped[^:\n]*: (\S+)$", re.MULTILINE)
+# "Solution Skipped (…): NAME", and with hipBLASLt 0.12 " Skip Slow Solution: NAME".
+_SKIPPED = re.compile(
+    r"^\d+,(\d+/\d+),(\d+)/\d+, ?(?:Solution Skipped|Skip Slow Solution)[^:\n]*: (\S+)$", re.MULTILINE
+)
 _BUILT = re.compile(r"^# Actual Solutions: (\d+) / (\d+) after KernelWriter", re.MULTILINE)
 _SIZE = ("m", "n", "batch", "k")
 _SAME = ("solution_name", *_SIZE, "protocol", "outcome", "us")

@@ -33,11 +33,9 @@ class Salvaged:
 
     Attributes:
         n_sizes: sizes that have a winner.
-        has_clock: the table holds the device's clock, so that efficiencies can be made of its rates.
     """
 
     n_sizes: int = 0
-    has_clock: bool = False
 
     def __bool__(self) -> bool:
         return self.n_sizes > 0
@@ -77,7 +75,7 @@ def salvage(folder: BuildFolder, text: str) -> Salvaged:
         if path.suffix != ".csv":
             shutil.copyfile(path, data / path.name.replace("00_Final", f"{group.name}_CSVWinner", 1))
     write_text_atomic(data / f"{group.name}_CSVWinner.csv", "\n".join(lines) + "\n")
-    return Salvaged(len(rows), clock is not None)
+    return Salvaged(len(rows))
 
 
 def winners(text: str, *, checked: bool) -> pl.DataFrame:

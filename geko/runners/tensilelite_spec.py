@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
+import math
 import re
 import shutil
 import threading
@@ -116,6 +118,16 @@ def _n_lines(path: Path) -> int:
         return sum(1 for line in handle if line.strip())
 
 
+def _has_clock(path: Path) -> bool:
+    """Whether every row of a result table has a clock (column ``DeviceMaxFreq``) that isn't zero or nan."""
+    with path.open(encoding="utf-8", errors="replace") as handle:
+        rows = csv.DictReader(handle, skipinitialspace=True)
+        try:
+            return all(0 < float(row["DeviceMaxFreq"]) < math.inf for row in rows)
+        except (KeyError, ValueError, TypeError):
+            return False
+
+
 def _path(value: Any) -> Path | None:
     return Path(str(value)) if value else None
 
@@ -180,6 +192,12 @@ class BuildFolder:
         """
         needed = len(self.spec.sizes)
         return any(_n_lines(path) > needed for path in (self.path / DATA).glob("*.csv"))
+
+    @property
+    def has_clock(self) -> bool:
+        """The result tables hold the GPU's clock. Without, tensilelite asks at its terminal whether it may file rates in
+        place of efficiencies (``UseEffLike``), and dies where there is none."""
+        return all(_has_clock(path) for path in (self.path / DATA).glob("*.csv"))
 
     @property
     def has_checkpoint(self) -> bool:

@@ -133,6 +133,15 @@ def test_passed_kernels_are_kept_when_others_fail(bench: Bench) -> None:
     }
 
 
+def test_many_failed_checks_are_no_signal(bench: Bench) -> None:
+    """A status above 128 is that of a killed client, unless as many kernels failed their check."""
+    sizes = (*SIZES, (512, 256, 1, 1024), (256, 256, 1, 512))
+    result = bench.run(bench.claim(sizes=sizes), GEKO_SIM_FAULTS="wrong:tool=Tensile,kernel=MI16x16")
+    failed = outcomes(result)["verify_failed"]
+    assert 128 < failed < 255 and f"exited with code {failed}" in str(result.output)
+    assert result.outcome == "ok" and "ended badly" not in str(result.message)
+
+
 def test_a_client_status_ends_the_program_without_our_setting(grid: Grid, tmp_path: Path) -> None:
     """What the original met: the same run without ExitOnFails=0 leaves no library logic."""
     bench = grid.bench
