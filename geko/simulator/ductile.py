@@ -44,6 +44,7 @@ class Options:
         seed: of all draws.
         n_elements_to_validate: of the final check; 0 for none.
         mutation: probability a gene; None for one gene of the individual.
+        weights: sampling cost of each option of an axis; ``weight_beta`` makes probabilities of them.
     """
 
     pop_size: int = 512
@@ -57,16 +58,23 @@ class Options:
     n_elements_to_validate: int = 0
     auto_pop_size: bool = True
     mutation: float | None = None
+    weights: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    weight_beta: float = 0.25
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Options:
         """Options of a config; those that the stand-in doesn't act on are ignored."""
-        names = set(cls.__dataclass_fields__) - {"mutation"}
+        names = set(cls.__dataclass_fields__) - {"mutation", "weights"}
         values = {name: value for name, value in given.items() if name in names and value is not None}
         prob = (
             (given.get("mutation") or {}).get("prob") if isinstance(given.get("mutation"), Mapping) else None
         )
-        return cls(**values, mutation=prob)
+        costs = tuple(
+            (str(name), tuple(map(float, row)))
+            for item in given.get("weights") or ()
+            for name, row in item.items()
+        )
+        return cls(**values, mutation=prob, weights=costs)
 
     def population(self, problem: Problem, most: int) -> int:
         """Individuals of the first generation.
@@ -151,6 +159,7 @@ class Search:
     best: list[float] = field(default_factory=list)
     n_evals: int = 0
     now: int = 0
+    chances: dict[int, list[float]] = field(default_factory=dict)
     done: bool = False
     rng: random.Random = field(default_factory=random.Random)
 
@@ -173,6 +182,7 @@ class Search:
             f"SearchSpace(num_vars={len(self.problem.axes)}, n_perms={float(self.problem.n_kernels)}, "
             f"counts={ {axis.name: len(axis.options) for axis in self.problem.axes} })"
         )
+        self._weigh()
         if not self._resume():
             self.now = self.size
             self._info("Sampling initial population...")
@@ -267,8 +277,33 @@ class Search:
                 )
         return found
 
+    def _weigh(self) -> None:
+        """Probabilities of the options of axes that have sampling costs; form and messages: ``ductile/algorithm/ga.py``."""
+        places = {axis.name: at for at, axis in enumerate(self.problem.axes) if len(axis.options) > 1}
+        for name, costs in self.options.weights:
+            if name not in places:
+                self._info(
+                    f"Parameter {name} not found in the search space. Sampling probability ignored.",
+                    "WARNING",
+                )
+                continue
+            if len(costs) != len(self.problem.axes[places[name]].options):
+                raise DuctileError(
+                    f"Parameter {name} weights should be an iterable with the same size as the parameter space.",
+                    "ValueError",
+                )
+            least = min(costs)
+            self.chances[places[name]] = [
+                math.exp(-self.options.weight_beta * (cost - least)) for cost in costs
+            ]
+
     def _random(self) -> Genes:
-        return tuple(self.rng.randrange(len(axis.options)) for axis in self.problem.axes)
+        return tuple(
+            self.rng.choices(range(len(axis.options)), self.chances[at])[0]
+            if at in self.chances
+            else self.rng.randrange(len(axis.options))
+            for at, axis in enumerate(self.problem.axes)
+        )
 
     def _child(self) -> Genes:
         mother, father = self._parent(), self._parent()

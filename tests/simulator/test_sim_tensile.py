@@ -385,6 +385,21 @@ def test_ductile_finds_better_kernels_than_its_first_generation(tensile: Tensile
     assert best == sorted(best) and best[-1] > best[0]
 
 
+def test_ductile_draws_its_first_generation_by_the_weights(tensile: Tensile) -> None:
+    def first(weights: str) -> tuple[int, str]:
+        options = f"{{pop_size: 8, n_gen: 1, seed: 3, auto_pop_size: false, weights: {weights}}}"
+        return tensile(CONFIG + f"Backend: {{Name: Ductile, Config: {options}}}\n")
+
+    status, output = first("[{group_0: [0, 0, 100]}]")
+    assert status == 0, output
+    rows = [row for row in output.splitlines() if ",NO_CHECK," in row]
+    assert len(rows) == 16 and all("_MI16x16" in row for row in rows)
+    status, output = first("[{group_0: [1, 2]}]")
+    assert status == 1 and "Parameter group_0 weights should be an iterable with the same size" in output
+    status, output = first("[{Nowhere: [1, 2]}]")
+    assert status == 0 and "Parameter Nowhere not found in the search space" in output
+
+
 def test_a_population_fits_its_space() -> None:
     def problem(*lengths: int) -> Any:
         axes = tuple(type("A", (), {"options": range(n)})() for n in lengths)
@@ -397,7 +412,7 @@ def test_a_population_fits_its_space() -> None:
     assert Options().population(problem(20, 20, 20), 10**6) == 128
     assert Options(auto_pop_size=False).population(problem(20, 20, 20), 10**6) == 512
     assert Options(n_gen=10).population(problem(600, 10), 400) == 40
-    with pytest.raises(DuctileError, match="only 16 valid permutations for pop_size=512.*Tensile backend"):
+    with pytest.raises(DuctileError, match=r"only 16 valid permutations for pop_size=512.*Tensile backend"):
         Options().population(problem(4, 4), 10**6)
 
 
