@@ -76,7 +76,7 @@ class ConfigRow:
         sizes: sizes in the file.
         tiles: entries of the macro-tile dimension.
         kernels: kernels of the full product.
-        left_out: parameters that the tensilelite at hand doesn't know.
+        left_out: what the tensilelite at hand doesn't know: parameters, and values (``name=value``).
     """
 
     stem: str
@@ -351,6 +351,13 @@ def run(
     for row in report.dropped:
         logger.warning(
             "%s [%d, %d, %d, %d] dropped: %s", row.gemm, row.m, row.n, row.batch, row.k, row.reason
+        )
+    left = sorted({item for config in report.configs for item in config.left_out})
+    if left:
+        logger.warning(
+            "left out, since the tensilelite %s at hand doesn't know them: %s",
+            dialect.version,
+            ", ".join(left),
         )
     if not dry_run:
         _finish(report, folder, write_shell_scripts, hipblaslt_path, client, requests)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from geko.config_generator.fork_params.mi_group import MiGroup
 from geko.config_generator.fork_params.optimization_param import Entry, ForkParam, ForkSpace
+from geko.config_generator.tables import Table, canonical, read_table
 from geko.errors import InputError
 from geko.hipblaslt import TENSILE_PACKAGES, tensile_has_ductile, tensile_version
 
@@ -23,14 +25,14 @@ class Dialect:
     Attributes:
         strategy: Stream-K is ``TileProcessingStrategy`` and ``WorkAssignment``; before, an integer
         ``StreamK``.
-        known: names of its kernel parameters; None when it wasn't looked at, then all names are written.
+        known: its kernel parameters with their legal values; None when it wasn't looked at, then everything is written.
         four_waves: its Stream-K kernels need four waves a workgroup.
         version: its version. One refuses configs of another major version, and of a later minor one.
         ductile: it has the genetic algorithm.
     """
 
     strategy: bool = True
-    known: frozenset[str] | None = None
+    known: Table | None = None
     four_waves: bool = False
     version: str = "5.0.0"
     ductile: bool = True
@@ -70,7 +72,7 @@ def detect(hipblaslt: str | Path | None) -> Dialect:
         texts = [
             (base / name).read_text(encoding="utf-8") for name in _TABLE_FILES if (base / name).is_file()
         ]
-        names = frozenset().union(*(_names(text) for text in texts))
+        names = read_table(texts)
         if names:
             waves = base / "SolutionStructs.py"
             four = waves.is_file() and "MIWaveGroup0*MIWaveGroup1=4" in waves.read_text(encoding="utf-8")
@@ -80,34 +82,12 @@ def detect(hipblaslt: str | Path | None) -> Dialect:
     return NEWEST
 
 
-def _names(text: str) -> frozenset[str]:
-    """Keys of the dictionary ``validParameters``, wherever it is assigned."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return frozenset()
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign):
-            targets = node.targets
-        elif isinstance(node, ast.AnnAssign):
-            targets = [node.target]
-        else:
-            continue
-        named_so = any(isinstance(target, ast.Name) and target.id == "validParameters" for target in targets)
-        if named_so and isinstance(node.value, ast.Dict):
-            keys = node.value.keys
-            names.update(
-                key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
-            )
-    return frozenset(names)
-
-
 def translate(params: ForkSpace, group: MiGroup, dialect: Dialect) -> tuple[ForkSpace, MiGroup, list[str]]:
     """Axes and entries in the spelling of a tensilelite.
 
     Returns:
-        Axes, macro-tile entries, and the names that this tensilelite doesn't know and that were left out.
+        Axes, macro-tile entries, and what this tensilelite doesn't know and that was left out: names, and values
+        (``name=value``).
     """
     params = params.copy()
     cms = [dict(entry) for entry in group.cms]
@@ -117,22 +97,74 @@ def translate(params: ForkSpace, group: MiGroup, dialect: Dialect) -> tuple[Fork
         cms = [_old_entry(entry) for entry in cms]
     if dialect.known is None:
         return params, MiGroup(group.frame, cms), []
-    unknown = {param.name for param in params.params} | {
-        name for entries in params.groups for e in entries for name in e
-    }
-    unknown |= set(group.parameters) | {name for entry in cms for name in entry}
-    unknown -= dialect.known
-    params.params = [param for param in params.params if param.name not in unknown]
-    params.groups = [
-        _distinct(
-            [{name: value for name, value in entry.items() if name not in unknown} for entry in entries]
-        )
-        for entries in params.groups
-    ]
-    params.groups = [entries for entries in params.groups if entries != [{}]]
-    frame = group.frame.drop([name for name in group.parameters if name in unknown])
-    cms = [{name: value for name, value in entry.items() if name not in unknown} for entry in cms]
-    return params, MiGroup(frame, cms), sorted(unknown)
+    left: set[str] = set()
+    kept = []
+    for param in params.params:
+        values = _allowed(param.name, param.values, dialect.known, left)
+        if values:
+            kept.append(ForkParam(param.name, values, param.active))
+    params.params = kept
+    params.groups = [_entries(entries, dialect.known, left) for entries in params.groups]
+    params.groups = [entries for entries in params.groups if entries not in ([], [{}])]
+    return (
+        params,
+        MiGroup(_tiles(group, dialect.known, left), _entries(cms, dialect.known, left)),
+        sorted(left),
+    )
+
+
+def _allowed(name: str, values: list[Any], known: Table, left: set[str]) -> list[Any]:
+    """Values that the table has, as it has them; what it hasn't goes to ``left``."""
+    if name not in known:
+        left.add(name)
+        return []
+    found = []
+    for value in values:
+        given = canonical(known[name], value)
+        if given is None:
+            left.add(f"{name}={value}")
+        else:
+            found.append(given[0])
+    return list({(type(value), repr(value)): value for value in found}.values())
+
+
+def _entries(entries: list[Entry], known: Table, left: set[str]) -> list[Entry]:
+    """Entries without the parameters that the table hasn't; an entry with a value that it hasn't is no kernel of its."""
+    made = []
+    for entry in entries:
+        out: Entry = {}
+        for name, value in entry.items():
+            values = _allowed(name, [value], known, left)
+            if not values and name in known:
+                break
+            if values:
+                out[name] = values[0]
+        else:
+            made.append(out)
+    return _distinct(made)
+
+
+def _tiles(group: MiGroup, known: Table, left: set[str]) -> pl.DataFrame:
+    """As for entries, on the columns of the macro-tile entries."""
+    frame = group.frame
+    for name in group.parameters:
+        if name not in known:
+            left.add(name)
+            frame = frame.drop(name)
+            continue
+        legal = known[name]
+        if legal is None or frame.schema[name].is_nested():
+            continue
+        values = frame[name].drop_nulls().unique().to_list()
+        good = {value: given[0] for value in values if (given := canonical(legal, value)) is not None}
+        left |= {f"{name}={value}" for value in values if value not in good}
+        if len(good) < len(values):
+            frame = frame.filter(pl.col(name).is_null() | pl.col(name).is_in(list(good)))
+        if any(type(new) is not type(old) for old, new in good.items()):
+            frame = frame.with_columns(
+                pl.Series(name, [None if value is None else good[value] for value in frame[name].to_list()])
+            )
+    return frame
 
 
 def _old_param(param: ForkParam) -> ForkParam | None:

@@ -42,7 +42,7 @@ class TuningConfig:
         library_logic, backend: sections.
         kernels: number of kernels of the full product.
         rules: ``"original"`` writes its long comments.
-        left_out: parameters that the tensilelite at hand doesn't know.
+        left_out: what the tensilelite at hand doesn't know: parameters, and values (``name=value``).
     """
 
     stem: str

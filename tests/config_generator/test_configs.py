@@ -239,7 +239,7 @@ def test_spelling_is_read_from_the_checkout(tmp_path: Path) -> None:
     table.write_text("import rocisa\nvalidParameters = {'DepthU': -1, 'StreamK': [0, 3], **other}\n")
     dialect = detect(tmp_path)
     assert not dialect.strategy
-    assert dialect.known == {"DepthU", "StreamK"}
+    assert dialect.known == {"DepthU": None, "StreamK": (0, 3)}
     (config, _) = generate(requests(backend="tensile"), dialect=dialect)
     assert "WorkGroupMapping" in config.left_out
     assert {name for item in config.data["BenchmarkProblems"][0][1]["ForkParameters"] for name in item} == {
