@@ -40,7 +40,6 @@ class Machine:
         fabric: bytes from the last-level cache to all L2s together.
         hbm: bytes from memory, whole chip.
         lds_bytes: size of the LDS of one compute unit in bytes.
-        registers: vector registers of a lane, accumulators included.
         wavefront: lanes of a wave.
     """
 
@@ -52,13 +51,19 @@ class Machine:
     fabric: float
     hbm: float
     lds_bytes: int
-    registers: int = 512
     wavefront: int = 64
+
+    @property
+    def registers(self) -> int:
+        """Vector registers of a lane, accumulators included: 128 KiB a matrix unit."""
+        return 128 * 1024 // 4 // self.wavefront
 
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Fitted numbers of the model, see docs/tuning-configs.md; each has a physical meaning.
+    """Numbers of the model that no data sheet gives, fitted on measured times by ``benchmarks/bench_tile_ranking.py
+    --fit`` (see docs/tuning-configs.md), but ``flat_instruction`` (an instruction of 8 passes does half the products)
+    and ``reduction`` (5 µs at 2 GHz), which the data say little about.
 
     Attributes:
         overlap: share of the resources that aren't the slowest, which is not hidden behind it.
@@ -69,6 +74,7 @@ class Constants:
         spill: extra cost when registers don't suffice, per share of the registers that is missing.
         fixup: cycles to hand partial sums over (synchronisation), a contributor.
         reduction: cycles of the second kernel that adds up the partial sums of a global split.
+        launch: cycles that any kernel takes, whatever its tile.
     """
 
     overlap: float = 0.15
@@ -317,13 +323,16 @@ def _time(model: TileModel, m: pl.Expr, n: pl.Expr, batch: pl.Expr, k: pl.Expr) 
             + pl.when(col("gsu") > 1).then(sums).otherwise(0.0)
         )
     # Either whole tiles in rounds, or even shares of all steps: then partial sums go through memory, and the owner of
-    # a tile adds up those of the others.
+    # a tile adds up those of the others. Where tiles are few, a tile is cut into as many pieces as pay (the library
+    # chooses its grid in that way).
     rounds = (col("_tiles") / cus).ceil()
     whole = main(rounds * k) + rounds * col("_end")
     few = col("_tiles") < cus
-    pieces = pl.min_horizontal(cus / col("_tiles"), (k / MIN_SHARE).floor()).clip(1.0, None)
+    partial = col("_area") * 4 / (chip.fabric / chip.cus)
+    piece = partial + c.fixup
+    pays = (k * col("_step") / piece).sqrt()
+    pieces = pl.min_horizontal(cus / col("_tiles"), (k / MIN_SHARE).floor(), pays).clip(1.0, None)
     share = pl.when(few).then(1 / pieces).otherwise(col("_tiles") / cus)
     others = pl.when(few).then(pieces - 1).otherwise(1.0)
-    partial = col("_area") * 4 / (chip.fabric / chip.cus)
-    cut = main(share * k) + share.clip(1.0, None) * col("_end") + others * (partial + c.fixup) + partial
+    cut = main(share * k) + share.clip(1.0, None) * col("_end") + others * piece + partial
     return pl.min_horizontal(whole, cut)
