@@ -104,17 +104,19 @@ def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixtu
         f"validParameters = {{{parameters}, 'StreamK': [0], 'StaggerU': [0, 8], 'WorkGroupMapping': [8]}}\n"
     )
     keys = {"TRANSA": "T", "TRANSB": "N", "DataType": "B", "DestDataType": "B", "ComputeDataType": "S",
-            "ARCH": "gfx942", "Sizes": [[1024, 1024, 1, 1024]], "backend": "tensile"}  # fmt: skip
+            "ARCH": "gfx942", "Sizes": [[64, 64, 1, 512]], "backend": "tensile"}  # fmt: skip
     with caplog.at_level(logging.WARNING, logger="GEKO"):
         run(load_requests(keys, rules="default", environ={}), tmp_path / "out", write_shell_scripts=False,
             hipblaslt_path=tmp_path)  # fmt: skip
     assert "WorkGroupMapping=1," in caplog.text and "VectorWidthA" in caplog.text
     config = yaml.safe_load((tmp_path / "out/BBS_TN_0.yaml").read_text())
     fork = config["BenchmarkProblems"][0][1]["ForkParameters"]
-    flat = {name: values for item in fork for name, values in item.items() if name != "Groups"}
-    assert flat["WorkGroupMapping"] == [8] and set(flat) <= {
+    (groups,) = (item["Groups"] for item in fork if "Groups" in item)
+    flat = [{name: value} for item in fork for name, value in item.items() if name != "Groups"]
+    assert {name for entry in (*flat, *groups[0]) for name in entry} <= {
         *names,
         "StreamK",
         "StaggerU",
         "WorkGroupMapping",
     }
+    assert {entry.get("WorkGroupMapping", 8) for entry in groups[0]} == {8}
