@@ -114,16 +114,18 @@ class HipblasltRoot:
             path=self.path,
         )
 
-    def tensile_python_path(self, inherited: str = "") -> str:
+    def tensile_python_path(self, inherited: str = "", *, build: Path | None = None) -> str:
         """Value of ``PYTHONPATH`` for programs of tensilelite: its package, the compiled ``rocisa`` of the build, and
         what was there before.
 
         Args:
             inherited: the value so far.
+            build: folder of another build, such as that of the tensilelite client, which makes ``rocisa`` where it isn't
+                installed; looked at first.
         """
         places = [self.path / "tensilelite"]
-        for base in _ROCISA_BUILDS:
-            found = self.path / base / "tensilelite/rocisa"
+        for base in (*([build] if build is not None else []), *(self.path / name for name in _ROCISA_BUILDS)):
+            found = base / "tensilelite/rocisa"
             places += [path for path in (found, found / "lib") if path.is_dir()]
         return os.pathsep.join(
             part for part in (*(str(path.absolute()) for path in places), inherited) if part

@@ -147,6 +147,15 @@ def test_where_the_packages_of_tensilelite_are_found(tmp_path: Path) -> None:
     expected = [root.path / "tensilelite", build, build / "lib", Path("/mine")]
     assert root.tensile_python_path("/mine") == os.pathsep.join(map(str, expected))
     assert root.tensile_python_path() == os.pathsep.join(map(str, expected[:-1]))
+    client = tmp_path / "client"
+    (client / "tensilelite/rocisa").mkdir(parents=True)
+    found = root.tensile_python_path(build=client).split(os.pathsep)
+    assert found == [
+        str(root.path / "tensilelite"),
+        str(client / "tensilelite/rocisa"),
+        str(build),
+        str(build / "lib"),
+    ]
 
 
 def test_library_paths(tmp_path: Path) -> None:

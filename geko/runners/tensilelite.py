@@ -184,11 +184,14 @@ class _Job:
         follower.phase = "client"
         follower.tell()
         target = get_arch(self.spec.arch).logic_architecture
-        folder = self.spec.build_dir or default_build_dir(self.root, target, self.context.env)
         return build_tensilelite_client(
-            self.root.path, folder, target, env=self._env(), stop=self.context.stop,
+            self.root.path, self._build_dir(), target, env=self._env(), stop=self.context.stop,
             die_with_parent=self.context.die_with_parent,
         )  # fmt: skip
+
+    def _build_dir(self) -> Path:
+        target = get_arch(self.spec.arch).logic_architecture
+        return self.spec.build_dir or default_build_dir(self.root, target, self.context.env)
 
     def _run(self, client: Path, follower: Follower, lock: int, *, finishing: bool = False) -> ProcessResult:
         context, spec = self.context, self.spec
@@ -197,7 +200,7 @@ class _Job:
         running.write_text(f"device={context.ordinal}\nslot={context.slot}\n", encoding="utf-8")
         own = spec.stall_timeout_s
         stall = STALL_S if own is None else own
-        added = tensile_env(self.root, spec, context.env)
+        added = tensile_env(self.root, spec, context.env, self._build_dir())
         try:
             return run_process(
                 self._command(client),
@@ -313,10 +316,19 @@ class _Job:
         return pa.Table.from_pylist(rows, schema=FILES) if rows else None
 
 
-def tensile_env(root: HipblasltRoot, spec: TuneSpec, env: Mapping[str, str]) -> dict[str, str]:
-    """Variables for Tensile on top of the inherited ones: where its packages are, and what the chip needs."""
+def tensile_env(
+    root: HipblasltRoot, spec: TuneSpec, env: Mapping[str, str], build: Path | None = None
+) -> dict[str, str]:
+    """Variables for Tensile on top of the inherited ones: where its packages are, and what the chip needs.
+
+    Args:
+        root: the checkout.
+        spec: of the job.
+        env: what is inherited.
+        build: folder of the client's build.
+    """
     added = {
-        "PYTHONPATH": root.tensile_python_path(env.get("PYTHONPATH", "")),
+        "PYTHONPATH": root.tensile_python_path(env.get("PYTHONPATH", ""), build=build),
         **dict(get_arch(spec.arch).env),
     }
     if root.is_simulated:
