@@ -12,6 +12,7 @@ import yaml
 from geko.config_generator.cms import registry
 from geko.config_generator.config_generator import run
 from geko.config_generator.load_input_config import load_requests
+from geko.hipblaslt import HipblasltRoot
 from geko.simulator import make_root
 
 KEYS: dict[str, Any] = {"TRANSA": "T", "TRANSB": "N", "DataType": "B", "DestDataType": "B", "ComputeDataType": "S",
@@ -77,6 +78,7 @@ def made(root: Path | None, folder: Path, **keys: Any) -> list[dict[str, Any]]:
 def test_configs_hold_the_tiles_of_the_schedules(tmp_path: Path) -> None:
     """Also for a size whose tiles are all smaller."""
     root = make_root(tmp_path / "root", arch="gfx950", devices=1)
+    assert HipblasltRoot(root).has_ductile
     entries = made(root, tmp_path / "with")
     custom = [entry for entry in entries if entry.get("UseCustomMainLoopSchedule") == 1]
     assert entries[:3] == custom and [entry["MatrixInstruction"][5:7] for entry in custom] == [
