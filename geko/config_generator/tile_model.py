@@ -77,15 +77,15 @@ class Constants:
         launch: cycles that any kernel takes, whatever its tile.
     """
 
-    overlap: float = 0.15
-    wide_instruction: float = 0.88
+    overlap: float = 0.2
+    wide_instruction: float = 0.85
     flat_instruction: float = 0.5
     narrow_loads: float = 0.3
     transposed_lds: float = 1.5
     spill: float = 8.0
     fixup: float = 8000.0
     reduction: float = 10000.0
-    launch: float = 8000.0
+    launch: float = 4000.0
 
 
 FITTED = Constants()
@@ -97,6 +97,9 @@ NEAR_BEST = 0.10
 STEP_BYTES = 128
 
 _ROWS_AT_ONCE = 1 << 18
+
+#: Registers of a lane for addresses and indices, by the kernels' code.
+ADDRESS_REGISTERS = 32
 
 #: Least K of a share of a Stream-K tile, in elements, as for GlobalSplitU.
 MIN_SHARE = 256
@@ -201,7 +204,7 @@ def _element(model: TileModel) -> float:
 
 def _geometry(model: TileModel, m: pl.Expr, n: pl.Expr, batch: pl.Expr) -> list[pl.Expr]:
     """Tiles along M and N and in all, elements of a tile and of a wave's part, matrix units a workgroup keeps busy,
-    registers of a lane (accumulators, and two sets of what a step of the instruction reads), LDS of two steps."""
+    registers of a lane (accumulators, two sets of what an instruction reads, addresses), LDS of two steps."""
     col, lanes = pl.col, model.machine.wavefront
     n0, n1 = (m / col("mt0")).ceil(), (n / col("mt1")).ceil()
     area = (col("mt0") * col("mt1")).cast(pl.Float64)
@@ -217,7 +220,7 @@ def _geometry(model: TileModel, m: pl.Expr, n: pl.Expr, batch: pl.Expr) -> list[
         wave0.alias("_wave0"),
         wave1.alias("_wave1"),
         (pl.min_horizontal(pl.lit(4.0), (col("waves") * col("lsu")).cast(pl.Float64)) / 4).alias("_units"),
-        (sums + operands).alias("_registers"),
+        (sums + operands + ADDRESS_REGISTERS).alias("_registers"),
         (2 * STEP_BYTES * (col("mt0") + col("mt1"))).cast(pl.Float64).alias("_buffers"),
     ]
 
