@@ -428,6 +428,7 @@ class TuneRun(Run):
         self.state = read_folder(warehouse, run_id, self.workdir / FOLDER, before)
         self._check_arch(ground)
         self._put_run(warehouse, workload, ground, kept, "baseline", run_id)
+        self._check_cus(warehouse, run_id)
         logger.info(
             "%d config(s), of them %d changed and %d added by hand; %d removed, %d refused", self.state.count(*LIVE),
             self.state.count("edited"), self.state.count("added"), self.state.gone(), self.state.count("refused"),
@@ -444,6 +445,18 @@ class TuneRun(Run):
                 f"the configs are for {', '.join(targets)}, the devices are {ground.arch}: kernels of one target don't "
                 "run on another", path=self.workdir / FOLDER,
             )  # fmt: skip
+
+    def _check_cus(self, warehouse: Warehouse, run_id: str) -> None:
+        from geko.domain.arch import get_arch
+
+        assert self.state is not None
+        chip = warehouse.query("tune/chip", run_id=run_id).to_pylist()[0]
+        for arch in map(get_arch, self.state.archs):
+            if arch.family in ("gfx942", "gfx950") and chip["cu_count"] not in (None, arch.cus):
+                logger.warning(
+                    "configs for %s were made for %d CUs, the devices have %d: the kernels are tuned, compared and filed "
+                    "for %d CUs", arch.name, arch.cus, chip["cu_count"], chip["cu_count"],
+                )  # fmt: skip
 
     def _stages_of_kind(
         self, warehouse: Warehouse, run_id: str, workload: LoadedWorkload, ground: Ground, stages: Stages

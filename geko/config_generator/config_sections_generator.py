@@ -212,7 +212,8 @@ def exact_sizes(request: Request, sizes: list[Size]) -> tuple[list[Size], list[s
     """Sizes to benchmark, and remarks.
 
     K of a block-scaled problem is a whole number of blocks. The original rounds it up and tunes another size
-    than the one asked for without a word; by default the rounding is noted.
+    than the one asked for without a word; by default the rounding is noted, and the kernel is filed under both
+    (:func:`geko.export.tuned_logic.merged_logic`).
     """
     fmt = request.gemm.mx_format
     if fmt is None:
@@ -221,7 +222,9 @@ def exact_sizes(request: Request, sizes: list[Size]) -> tuple[list[Size], list[s
     for m, n, batch, k in sizes:
         rounded = -(-k // fmt[0]) * fmt[0]
         if rounded != k:
-            notes.append(f"K {k} rounded up to {rounded}, a multiple of the MX block {fmt[0]}")
+            notes.append(
+                f"K {k} is tuned as {rounded}, a whole number of MX blocks of {fmt[0]}; the kernel is filed under both"
+            )
         out.append((m, n, batch, rounded))
     return list(dict.fromkeys(out)), notes
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 def closing_lines(warehouse: Warehouse, run_id: str, kind: str, ground: Ground, workdir: Path) -> list[str]:
     """Lines for the end of a run."""
     word = "simulated" if ground.simulated else "measured"
+    from geko.export.tuned_logic import partition_cus
+
     lines = []
     if kind != "bench":
         metrics = json.loads(warehouse.query("export/metrics", run_id=run_id)["document"][0].as_py())
@@ -22,7 +24,8 @@ def closing_lines(warehouse: Warehouse, run_id: str, kind: str, ground: Ground, 
         lines += _new_lines(warehouse, run_id, word)
         if metrics["counts"]["n_kept"] or metrics["counts"].get("n_new_solutions"):
             run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
-            lines += _next_commands(ground, workdir, run["label"])
+            cus = partition_cus(warehouse, run_id) if kind == "tune" else None
+            lines += _next_commands(ground, workdir, run["label"], cus)
     lines.append(f"Run {run_id[:8]} ({word} times) is in {warehouse.path}; files are in {workdir}")
     return lines
 
@@ -63,7 +66,7 @@ def _between(whole: dict[str, float]) -> str:
     return "" if low is None or high is None else f", 95 % interval {low:.4f} to {high:.4f}"
 
 
-def _next_commands(ground: Ground, workdir: Path, label: str) -> list[str]:
+def _next_commands(ground: Ground, workdir: Path, label: str, cus: int | None) -> list[str]:
     from geko.domain.arch import get_arch
 
     root = ground.root.path
@@ -73,16 +76,23 @@ def _next_commands(ground: Ground, workdir: Path, label: str) -> list[str]:
         or root / "library/src/amd_detail/rocblaslt/src/Tensile/Logic/asm_full" / schedule
     )
     logic = ground.root.logic_dir(schedule, "Equality") or base / "Equality"
+    if cus is not None:
+        # Logic for a part of the chip lies in a folder of its own, beside that of the full one, under equal file names.
+        logic = base / f"{ground.arch}_{cus}cu" / "Equality"
     merge = shlex.join(
         [
             str(ground.root.tensile_program("TensileMergeLibrary")), "--no_eff", "--force_merge", "True",
             str(logic), str(workdir / "final_libs"), str(logic),
         ]
     )  # fmt: skip
+    if not logic.is_dir():
+        folder = shlex.quote(str(logic))
+        merge = f"mkdir -p {folder} && cp {shlex.quote(str(workdir / 'final_libs'))}/*.yaml {folder}"
     devices = ",".join(str(slot.ordinal) for slot in ground.slots)
     verify = ["geko", "bench", "--workload-log", str(workdir / f"{label}.yaml"), "-d", devices]
     # A simulated checkout isn't found by path: its times need the word.
-    verify += ["--simulate", "--arch", ground.arch] if ground.simulated else ["--hipblaslt", str(root)]
+    chip = ground.arch if cus is None else f"{ground.arch}_{cus}cu"
+    verify += ["--simulate", "--arch", chip] if ground.simulated else ["--hipblaslt", str(root)]
     return [
         f"Kept solutions are in {workdir / 'final_libs'}. Next:",
         f"  1. merge:    {merge}",

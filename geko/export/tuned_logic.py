@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geko.errors import GekoError
+from geko.errors import GekoError, InputError
 from geko.fsio import write_text_atomic
 from geko.log import logger
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from geko.library.model import LibraryCollection
-    from geko.runs.setup import Library
+    from geko.library.model import Library, LibraryCollection
+    from geko.runs.setup import Library as BuiltLibrary
     from geko.warehouse import Warehouse
 
 
@@ -42,7 +42,67 @@ def merged_logic(warehouse: Warehouse, run_id: str) -> LibraryCollection | None:
             # Folders sort as their files do, so that equal times are settled the same way each time.
             place = Path(scratch) / row["file_name"] / "3_LibraryLogic" / Path(row["path"]).name
             write_text_atomic(place, row["content"])
-        return merge_solutions(scratch, epilogues=True)
+        merged = merge_solutions(scratch, epilogues=True)
+    _file_rounded(warehouse, run_id, merged)
+    partition = partition_cus(warehouse, run_id)
+    if partition is not None:
+        for library in merged:
+            mark_partition(library, partition)
+    return merged
+
+
+def partition_cus(warehouse: Warehouse, run_id: str) -> int | None:
+    """CUs of a run's devices where they are a part of the chip, or a smaller model; None on the full one.
+
+    Library logic of such a device names the count, and hipBLASLt then uses it on devices with as many CUs alone. Tensilelite
+    writes it for gfx942 only (from rocminfo or the variable CU, unless it is 304), though it reads it for every target.
+    """
+    from geko.domain.arch import get_arch
+
+    chip = warehouse.query("tune/chip", run_id=run_id).to_pylist()
+    if not chip or chip[0]["cu_count"] is None:
+        return None
+    try:
+        full = get_arch(chip[0]["target"])
+    except InputError:
+        return None
+    # rocminfo counts the CUs of gfx1250 otherwise than the table, whose unit is the work-group processor.
+    counted = full.family in ("gfx942", "gfx950") and int(chip[0]["cu_count"]) != full.cus
+    return int(chip[0]["cu_count"]) if counted else None
+
+
+def mark_partition(library: Library, cus: int) -> None:
+    """Write a CU count into the header of a library, in the form of its layout; in place."""
+    if isinstance(library.data, dict):
+        library.set("CUCount", cus)
+    else:
+        library.set("ArchitectureName", {"Architecture": library.architecture, "CUCount": cus})
+
+
+def _file_rounded(warehouse: Warehouse, run_id: str, collection: LibraryCollection) -> None:
+    """File the kernel of a rounded size under the size that was asked for, too: logic finds a size by its exact K."""
+    import polars as pl
+
+    rounded = pl.DataFrame(warehouse.query("tune/rounded_sizes", run_id=run_id))
+    if rounded.is_empty():
+        return
+    types = ["trans_a", "trans_b", "a_type", "b_type", "c_type", "compute_type", "m", "n", "batch"]
+    entries = pl.DataFrame(entries_of(collection)).filter("mx")
+    found = entries.join(rounded, left_on=[*types, "k"], right_on=[*types, "k_tuned"], suffix="_asked")
+    for library in collection:
+        rows = (
+            found.filter(pl.col("lib") == library.name)
+            .select("m", "n", "batch", "k", "k_asked")
+            .sort(pl.all())
+        )
+        held = {tuple(size[:4]): target for size, target in library.sizes}
+        extra = {
+            (m, n, batch, asked): list(held[m, n, batch, k])
+            for m, n, batch, k, asked in rows.iter_rows()
+            if (m, n, batch, asked) not in held
+        }
+        if extra:
+            library.sizes = [*library.sizes, *([list(size), target] for size, target in extra.items())]
 
 
 def entries_of(collection: LibraryCollection) -> pa.Table:
@@ -60,7 +120,7 @@ def entries_of(collection: LibraryCollection) -> pa.Table:
 
 
 def kept_and_all(
-    warehouse: Warehouse, run_id: str, collection: LibraryCollection, reference: Library | None
+    warehouse: Warehouse, run_id: str, collection: LibraryCollection, reference: BuiltLibrary | None
 ) -> tuple[LibraryCollection | None, LibraryCollection | None]:
     """Cut merged logic to what a run decided.
 
@@ -93,7 +153,7 @@ def kept_and_all(
     return final, full
 
 
-def _full(build: Any, frame: pl.DataFrame, folder: str, reference: Library) -> LibraryCollection | None:
+def _full(build: Any, frame: pl.DataFrame, folder: str, reference: BuiltLibrary) -> LibraryCollection | None:
     import polars as pl
 
     usable = frame.filter((pl.col("winner") == "tuned") | pl.col("solutionIdx_reference").is_not_null())

@@ -18,7 +18,7 @@ from typing import Any
 from geko.errors import GekoError, InputError
 from geko.simulator import faults, model, output
 from geko.simulator.config import Config
-from geko.simulator.devices import Device, type_class
+from geko.simulator.devices import TYPES, Device, type_class
 from geko.simulator.library import Library
 from geko.simulator.problem import (
     ALGO_METHODS,
@@ -180,9 +180,10 @@ def _check(args: Arguments, solution: dict[str, Any], wrong: str | None) -> outp
     cpu_us = max(20.0, args.flops / 45e3)
     if wrong is not None:
         return output.Check(wrong, "failed", "failed", cpu_us)
-    epsilon = {"f32": 6e-8, "xf32": 5e-4, "f64": 1e-16, "16": 4e-3, "8": 6e-2, "4": 2e-1}
-    kind = type_class(args["a_type"], args["b_type"], args["compute_type"])
-    unit = epsilon[kind] if args["d_type"] != "f32_r" or kind in ("xf32", "f32") else 6e-8
+    # Both sides multiply the same inputs, however coarse: only the output is rounded (and xf32 inputs are cut).
+    rounding = {8: 1e-16, 4: 6e-8, 2: 4e-3, 1: 6e-2}
+    cut = type_class(args["a_type"], args["b_type"], args["compute_type"]) == "xf32"
+    unit = 5e-4 if cut else rounding.get(int(TYPES.get(args["d_type"], (0, 4.0))[1]), 6e-2)
     spread = math.exp(0.2 * model.gauss("error", solution["key"], args.signature))
     error = unit * 0.06 * math.log2(2.0 + args["K"]) * spread
     ladder = (1e-05, 1e-04, 1e-03, 1e-02, 1e-01, 1.0)
@@ -198,7 +199,10 @@ def _chosen(bench: Bench, args: Arguments) -> tuple[list[dict[str, Any]], int]:
         if found is None or not type_supports(found[0], args) or not solution_supports(found[1], args):
             return [], 0
         return [found[1]], 1
-    supported = candidates(bench.library.tables, args)
+    cus = bench.device.cus
+    supported = candidates(
+        (table for table in bench.library.tables if table.get("cu_count", cus) == cus), args
+    )
     wanted = args["requested_solution_num"]
     if method == ALGO_METHODS["all"] or wanted < 0:
         return supported, len(supported)

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from geko.domain.dtypes import BY_TOKEN, from_letter
+from geko.domain.dtypes import BY_TOKEN, MX_SCALE_ENUM, from_letter
 from geko.domain.gemm import hipblaslt_types
 from geko.domain.kernel_name import is_kernel_token, parse_token
 from geko.errors import InputError
 from geko.simulator.devices import TYPES, Device
-from geko.simulator.library import SOLUTION_FIELDS, TYPE_FIELDS
+from geko.simulator.library import SOLUTION_FIELDS, type_fields
 
 TEMPLATE = "tensilelite/simulated-solution.json"
 _WAVE = 64
@@ -261,7 +261,7 @@ class Workshop:
             for key, default in SOLUTION_FIELDS.items()
         }
         names = ("SolutionIndex", "SolutionNameMin", "KernelNameMin")
-        kind = {key: self.kind.logic.get(key, default) for key, default in TYPE_FIELDS.items()}
+        kind = type_fields(self.kind.logic)
         text = json.dumps([{k: v for k, v in content.items() if k not in names}, kind], sort_keys=True)
         return {**content, "key": hashlib.sha256(text.encode()).hexdigest()[:16], "index": 0}
 
@@ -303,12 +303,18 @@ def gemm_kind(given: Mapping[str, Any], template: Mapping[str, Any]) -> GemmKind
     )
     use_bias = int(given.get("UseBias") or 0)
     activation = bool(given.get("Activation"))
+    blocks = {
+        side: (int(given[f"MXBlock{side}"]), str(given.get(f"DataTypeMXS{side}") or "E8"))
+        for side in "AB"
+        if given.get(f"MXBlock{side}")
+    }
     head = "_".join(
         part
         for part in (
             f"Cijk_{'Alik' if trans_a else 'Ailk'}{'C' if conjugate[0] else ''}"
             f"_{'Bjlk' if trans_b else 'Bljk'}{'C' if conjugate[1] else ''}",
             data + (dest + compute if (dest, compute) != (data, data) else ""),
+            *(f"MX{side}{scale}B{block}" for side, (block, scale) in blocks.items()),
             "BH" if given.get("HighPrecisionAccumulate", data != compute) else "B",
             "Bias" if use_bias else "",
             "HAS" if activation else "",
@@ -343,7 +349,11 @@ def gemm_kind(given: Mapping[str, Any], template: Mapping[str, Any]) -> GemmKind
         "IndexUnrollB": 1 if trans_b else 0,
         "TLUA": not trans_a,
         "TLUB": trans_b,
+        **{f"MXBlock{side}": block for side, (block, _) in blocks.items()},
+        **{f"DataTypeMXS{side}": MX_SCALE_ENUM[scale] for side, (_, scale) in blocks.items()},
     }
+    if blocks:
+        logic["UseScaleAB"] = ""  # its place is taken by the blocks' scales
     return GemmKind(
         head, data, dest, compute, tokens, ("T" if trans_a else "N") + ("T" if trans_b else "N"), logic
     )

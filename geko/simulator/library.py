@@ -81,6 +81,16 @@ TYPE_FIELDS: dict[str, Any] = {
 }
 
 
+#: Further fields of block-scaled types, kept where they are set: a type without is told apart as it always was.
+MX_FIELDS = ("MXBlockA", "MXBlockB")
+
+
+def type_fields(kind: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a problem type that decide which problems it serves."""
+    fields = {key: kind.get(key, default) for key, default in TYPE_FIELDS.items()}
+    return fields | {key: kind[key] for key in MX_FIELDS if kind.get(key)}
+
+
 def architecture(logic: Sequence[Any]) -> tuple[str, int | None]:
     """Architecture name and CU count (None where the logic holds for the full GPU) of list-form logic."""
     arch = logic[2]
@@ -99,9 +109,10 @@ def condense(logic: Sequence[Any], source: str, first_index: int) -> dict[str, A
 
     Returns:
         A table with ``problem_type``, ``solutions`` (each with its global ``index`` and content ``key``),
-        ``exact`` (``[[M, N, batch, K], local index]``) and ``library_type``.
+        ``exact`` (``[[M, N, batch, K], local index]``) and ``library_type``; ``cu_count`` where the logic is for a part of
+        the chip.
     """
-    problem_type = {key: logic[4].get(key, default) for key, default in TYPE_FIELDS.items()}
+    problem_type = type_fields(logic[4])
     solutions = []
     for local, raw in enumerate(logic[5]):
         solution = {key: raw.get(key, default) for key, default in SOLUTION_FIELDS.items()}
@@ -118,9 +129,11 @@ def condense(logic: Sequence[Any], source: str, first_index: int) -> dict[str, A
         solutions.append(solution)
     position = {int(solution["SolutionIndex"]): local for local, solution in enumerate(solutions)}
     exact = [[list(entry[0][:4]), position[int(entry[1][0])]] for entry in logic[7] or []]
+    arch, cus = architecture(logic)
     return {
         "source": source,
-        "arch": architecture(logic)[0],
+        "arch": arch,
+        **({"cu_count": cus} if cus is not None else {}),
         "library_type": logic[11] if len(logic) > 11 else "Equality",
         "problem_type": problem_type,
         "solutions": solutions,

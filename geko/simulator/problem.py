@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from geko.domain.dtypes import SCALE_FORMATS
 from geko.errors import InputError
 from geko.simulator.devices import TYPES
 
@@ -317,12 +318,13 @@ def type_supports(table: Mapping[str, Any], args: Arguments) -> bool:
     if not same_types or "fast" in compute:
         return False
     bias = TYPES.get(args["bias_type"], (-1, 0))[0]
-    scale = {0: "", 1: "Scalar", 2: "Vector"}.get(max(args["scaleA"], args["scaleB"]), "MX")
+    scale = {1: "Scalar", 2: "Vector"}.get(max(args["scaleA"], args["scaleB"]), "")
     return bool(
         (not args["bias_vector"] or (bool(kind["UseBias"]) and bias in kind["BiasDataTypeList"]))
         and (args["activation_type"] == "none" or bool(kind["Activation"]))
         and (not args["scaleAlpha_vector"] or bool(kind["UseScaleAlphaVec"]))
         and (scale == "" or kind["UseScaleAB"] == scale)
+        and all(kind.get(f"MXBlock{side}", 0) == _mx_block(args[f"scale{side}"]) for side in "AB")
         and (not (args["scaleC"] or args["scaleD"]) or bool(kind["UseScaleCD"]))
         and bool(kind["UseE"]) == bool(args["use_e"])
         and bool(kind["Gradient"]) == bool(args["gradient"])
@@ -333,6 +335,12 @@ def type_supports(table: Mapping[str, Any], args: Arguments) -> bool:
         and bool(kind["SwizzleTensorB"]) == bool(args["swizzle_b"])
         and (not args["amaxD"] or bool(kind["OutputAmaxD"]))
     )
+
+
+def _mx_block(code: int) -> int:
+    """Elements along K that share a scale, 0 without block scaling, -1 for a code that nobody knows."""
+    scale = SCALE_FORMATS.get(int(code))
+    return -1 if scale is None else scale.block or 0
 
 
 def _number(value: Any, fallback: Any) -> Any:

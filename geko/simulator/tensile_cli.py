@@ -300,8 +300,10 @@ class _Run:
         _say(f"\n\n{_RULE}\n# Analysing data in {self.out / _DATA}\n{_RULE}\n")
         schedule = str(logic.get("ScheduleName") or self.config.device.arch)
         arch: Any = str(logic.get("ArchitectureName") or self.config.device.arch)
-        if logic.get("CUCount"):
-            arch = {"Architecture": arch, "CUCount": int(logic["CUCount"])}
+        # As the real program: the variable CU, else what rocminfo says, and for this one target only.
+        cus = int(os.environ.get("CU") or self.config.device.cus)
+        if arch == "gfx942" and cus != 304:
+            arch = {"Architecture": arch, "CUCount": cus}
         for item in made:
             head = item.workshop.kind.head
             used = list(dict.fromkeys(at for _, at, _ in item.winners))

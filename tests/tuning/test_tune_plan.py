@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pytest
 
 from geko.domain.identity import content_id
 from geko.domain.problem import PROBLEM_FIELDS, Problem
+from geko.export.tuned_logic import mark_partition, partition_cus
+from geko.library.model import Library
 from geko.warehouse import Append
 from geko.warehouse.scratch import Scratch
+
+if TYPE_CHECKING:
+    from geko.warehouse import Warehouse
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLAN = {
@@ -149,6 +154,35 @@ def test_the_plain_problem_stands_for_epilogues_padding_and_block_scaled_k(scrat
         "SELECT plain_id::VARCHAR AS plain_id, share_pct FROM run_plain_contribution"
     ).to_pylist()
     assert {row["plain_id"]: row["share_pct"] for row in shares} == pytest.approx({target: 40.0, block: 20.0})
+
+
+@pytest.mark.parametrize(
+    ("gfx", "cus", "expected"),
+    [("gfx942:sramecc+", 304, None), ("gfx942", 228, 228), ("gfx950", 256, None), ("gfx950", 128, 128),
+     ("gfx1250", 96, None), ("gfx942", None, None), ("gfx90a", 104, None)],
+)  # fmt: skip
+def test_logic_of_a_part_of_the_chip_names_its_cus(
+    scratch: Scratch, gfx: str, cus: int | None, expected: int | None
+) -> None:
+    scratch.execute(f"UPDATE environment SET gfx = '{gfx}', cu_count = {cus or 'NULL'}")
+    assert partition_cus(cast("Warehouse", scratch), uid("run")) == expected
+
+
+def test_the_cu_count_stands_where_each_layout_has_it() -> None:
+    kind = {"TransposeA": True}
+    listed = Library(
+        [{"MinimumRequiredVersion": "4.33.0"}, "aquavanjaram", "gfx942", [], kind, [], [2, 3, 0, 1], [], None, None,
+         "DeviceEfficiency", "Equality"], "a.yaml",
+    )  # fmt: skip
+    keyed = Library(
+        {"ArchitectureName": "gfx942", "ProblemType": kind, "Solutions": [], "LibraryType": "Equality"},
+        "b.yaml",
+    )
+    for library in (listed, keyed):
+        mark_partition(library, 80)
+        assert (library.architecture, library.cu_count) == ("gfx942", 80)
+    assert isinstance(listed.data, list) and listed.data[2] == {"Architecture": "gfx942", "CUCount": 80}
+    assert isinstance(keyed.data, dict) and keyed.data["CUCount"] == 80
 
 
 def test_a_failed_job_stands_for_the_problems_behind_its_sizes_and_failed_kernels_do_not(

@@ -20,6 +20,8 @@ from tuning_support import LOG, NO_STOCK, log_file, options, rows, source
 from geko.errors import InputError, RunFailedError, UsageError
 from geko.library.model import load_collection
 from geko.pipeline import RunResult
+from geko.runs.options import SimulateOptions
+from geko.simulator.library import Library as SimLibrary
 from geko.tuning_pipeline import run_configure, run_optimize, run_tune
 from geko.warehouse import Warehouse
 
@@ -197,6 +199,34 @@ def _check_new_solution(db: Path, out: Path, result: RunResult) -> None:
         db, "SELECT d.* FROM deploy_entry AS d JOIN problem AS p USING (problem_id) WHERE p.a_type = 'f16_r'"
     )
     assert entry["solution_index"] is None and entry["us_tuned"] == row["us_tuned"]
+
+
+def test_a_scaled_gemm_on_half_a_chip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """K that is no whole number of blocks is found as it was asked for, and by devices with as many CUs alone."""
+    monkeypatch.setenv("GEKO_SIM_KERNELS", "16")
+    row = NO_STOCK.replace("f16_r", "f8_r", 2).replace("f16_r", "bf16_r").replace("K: 512", "K: 1000")
+    log = log_file(tmp_path, row.replace("bias_vector", "scaleA: 1001, scaleB: 1001, bias_vector"))
+    asked = options(
+        tmp_path / "out", simulate=SimulateOptions(arch="gfx950_128cu", n_devices=1), backend="tensile",
+        rule="point", rounds=1, settings={"MFMA": [16, 16, 128, 1]},
+    )  # fmt: skip
+    result = run_tune(tmp_path / "g.duckdb", source(log), asked, verbose=0)
+    assert result.table["verdict"].to_pylist() == ["new_solution"]
+    (size,) = rows(tmp_path / "g.duckdb", "SELECT k, reason FROM run_size")
+    assert size["k"] == 1000 and size["reason"].startswith(
+        "K 1000 is tuned as 1024, a whole number of MX blocks of 32"
+    )
+    sizes = {}
+    for folder in ("libs", "final_libs", "full_libs"):
+        (library,) = load_collection(tmp_path / "out" / folder)
+        assert library.get("ArchitectureName") == {"Architecture": "gfx950", "CUCount": 128}
+        sizes[folder] = {tuple(size[0]) for size in library.sizes}
+    assert sizes.pop("libs") == {(512, 256, 1, 1000), (512, 256, 1, 1024)}
+    assert all(found == {(512, 256, 1, 1000)} for found in sizes.values())
+    # The full chip doesn't see them: neither the library nor a merge into its files.
+    assert {table["cu_count"] for table in SimLibrary.load(tmp_path / "out/tensile").tables} == {128}
+    (merge,) = [line for line in result.lines if "merge:" in line]
+    assert "/gfx950_128cu/Equality" in merge and "TensileMergeLibrary" not in merge
 
 
 @pytest.mark.parametrize(

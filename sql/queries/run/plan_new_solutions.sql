@@ -1,6 +1,6 @@
 -- Timings of the tuned library alone, where the reference library has no solution: there is nothing to pair with, but the tuned
 -- library must choose its kernel and give a time. Of a tuning ($guarded_run_id NULL): the kept problems with a new kernel; of a guard:
--- what the guarded run found a new solution for.
+-- what the guarded run found a new solution for. At least two rounds: a job of one row and one round knows no arms.
 WITH wanted AS (
     SELECT w.problem_id, p.seq, w.us
     FROM run_choice AS w
@@ -21,17 +21,17 @@ WITH wanted AS (
 )
 SELECT
     job_key('compare', string_agg(problem_id::VARCHAR, ',' ORDER BY seq), $tuned_library_id, $protocol_id, $environment_id,
-            concat('new|', $rounds)) AS job_id,
-    'compare' AS kind, $priority::DOUBLE AS priority, sum(2e-6 * us * n ORDER BY seq) * $rounds AS cost_s,
+            concat('new|', greatest($rounds, 2))) AS job_id,
+    'compare' AS kind, $priority::DOUBLE AS priority, sum(2e-6 * us * n ORDER BY seq) * greatest($rounds, 2) AS cost_s,
     concat_ws('|', 'new', $tuned_library_id, $protocol_id, chunk_no) AS batch_key,
     NULL::UUID AS problem_id, $tuned_library_id::UUID AS library_id, $protocol_id::UUID AS protocol_id,
     $environment_id::UUID AS environment_id, $max_attempts::INTEGER AS max_attempts,
-    $timeout_s * $rounds + 10 * sum(2e-6 * us * n ORDER BY seq) * $rounds AS timeout_s,
+    $timeout_s * greatest($rounds, 2) + 10 * sum(2e-6 * us * n ORDER BY seq) * greatest($rounds, 2) AS timeout_s,
     json_object(
         'harness', 'hipblaslt-bench', 'root', $root, 'problem_ids', list(problem_id::VARCHAR ORDER BY seq),
         'rows', list(bench ORDER BY seq),
         'arms', [json_object('name', 'tuned', 'library_id', $tuned_library_id, 'libpath', $tuned_libpath)],
-        'rounds', $rounds::INTEGER, 'env', $env::JSON, 'check', false)::VARCHAR AS spec
+        'rounds', greatest($rounds, 2)::INTEGER, 'env', $env::JSON, 'check', false)::VARCHAR AS spec
 FROM timed
 GROUP BY chunk_no
 ORDER BY chunk_no;
