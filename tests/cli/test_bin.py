@@ -40,6 +40,14 @@ def test_help_and_version(geko: Geko) -> None:
     assert done.stdout.startswith("geko ")
 
 
+def test_as_a_module(repo_root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "geko", "--version"], env={**environment(), "PYTHONPATH": str(repo_root)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("geko ")
+
+
 @pytest.mark.parametrize(
     "words", [["--help"], ["search", "--help"], ["jobs", "list", "--help"], ["sql", "--nonsense"]]
 )

@@ -1,0 +1,5 @@
+"""``python -m geko``: the command line."""
+
+from geko.cli import main
+
+raise SystemExit(main())
