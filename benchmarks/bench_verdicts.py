@@ -3,8 +3,8 @@
     python benchmarks/bench_verdicts.py [--shapes 2000] [--seed 1] [--only NAME]
 
 Every scenario is a run of many shapes in a scratch database. Its samples are drawn with a seeded hash, look after look,
-for what ``run/plan_confirm`` asks for within the default budget; ``run/judge_confirmation`` decides. Nothing of the rule
-is repeated here.
+for what ``run/plan_qualify`` and ``run/plan_confirm`` ask for within the default budget; ``run/judge_confirmation`` decides.
+Nothing of the rule is repeated here.
 
 Noise is log-normal and independent from sample to sample. ``drift`` adds, within each job, a clock that sinks by 3 %
 while the GPU warms up and swings by 2 % (one swing takes as long as 60 samples). ``outliers``: every fiftieth sample
@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from geko.domain.identity import content_id
 from geko.runs import protocols
-from geko.runs.confirm import MAX_LOOKS
+from geko.runs.confirm import MAX_LOOKS, N_QUALIFY, QUALIFY_ROUNDS
 from geko.runs.options import RunOptions, SimulateOptions
 from geko.warehouse import Append, Statement
 from geko.warehouse.scratch import Scratch
@@ -96,7 +96,7 @@ class Outcome:
         n: shapes.
         kept, rejected, undecided: fractions of them; shapes that had nothing to confirm count as rejected.
         median_pairs: of shapes that were confirmed and decided; None without any.
-        device_s: mean device seconds of a shape's confirmation.
+        device_s: mean device seconds of a shape's qualifying and confirmation.
         point_kept: fraction that the point rule keeps.
     """
 
@@ -232,7 +232,9 @@ def play(scratch: Scratch, scenario: Scenario, n_shapes: int, seed: int) -> Outc
                   count(*) FILTER (WHERE coalesce(c.state, 'rejected') = 'rejected') AS rejected,
                   count(*) FILTER (WHERE c.state = 'open') AS undecided,
                   median(c.n_pairs) FILTER (WHERE c.state <> 'open') AS pairs,
-                  coalesce(sum(c.spent_s), 0) AS spent_s
+                  coalesce(sum(c.spent_s), 0) + (
+                      SELECT coalesce(sum(us * (iters + cold_iters)), 0) / 1e6 FROM measurement
+                      WHERE protocol_id = uid('protocol qualify')) AS spent_s
            FROM run_problem AS p LEFT JOIN run_confirm AS c ON c.run_id = p.run_id AND c.problem_id = p.problem_id
            WHERE p.run_id = $run::UUID""",
         run=uid("interval"),
@@ -260,7 +262,7 @@ def _prepare(scratch: Scratch) -> None:
     scratch.execute("DELETE FROM protocol")
     roles = [
         {"protocol_id": uid(f"protocol {role}"), "harness": "bench", "role": role, "settings": "{}"}
-        for role in ("baseline", "screen", "compare", "confirm")
+        for role in ("baseline", "screen", "qualify", "compare", "confirm")
     ]
     scratch.apply(Append("protocol", pa.Table.from_pylist(roles)))
     for rule in ("interval", "point"):
@@ -285,18 +287,30 @@ def _confirm(scratch: Scratch, draws: dict[str, Any]) -> None:
         "n_candidates": OPTIONS.confirm_candidates, "shape_budget_s": OPTIONS.confirm_budget,
         "run_budget_s": OPTIONS.confirm_run_budget, "chunk": 8,
     }  # fmt: skip
+    of_search = {name: plan[name] for name in plan if name not in (
+        "candidate_library_id", "candidate_libpath", "shape_budget_s", "run_budget_s",
+    )} | {
+        "protocol_id": uid("protocol qualify"), "duration_s": OPTIONS.duration, "n_qualify": N_QUALIFY,
+        "rounds": QUALIFY_ROUNDS,
+    }  # fmt: skip
+    _answer(scratch, scratch.query("run/plan_qualify", None, **of_search), draws)
     for look in range(1, MAX_LOOKS + 1):
         planned = scratch.query("run/plan_confirm", None, **plan, look=look)
         if not planned.num_rows:
             return
-        scratch.con.register("planned", planned)
-        for text in ANSWER:
-            _run(scratch, text, draws | {"now": NOW})
-        scratch.con.unregister("planned")
+        _answer(scratch, planned, draws)
         scratch.apply(
             Statement("run/clear_confirmation", {"run_id": uid("interval")}),
             Statement("run/judge_confirmation", {"run_id": uid("interval"), "now": NOW}),
         )
+
+
+def _answer(scratch: Scratch, planned: pa.Table, draws: dict[str, Any]) -> None:
+    """Draw what the jobs measure."""
+    scratch.con.register("planned", planned)
+    for text in ANSWER if planned.num_rows else ():
+        _run(scratch, text, draws | {"now": NOW})
+    scratch.con.unregister("planned")
 
 
 def main() -> None:

@@ -304,8 +304,9 @@ class Run:
             | {"duration_s": options.duration, "expected_candidates": _EXPECTED_CANDIDATES},
         )  # fmt: skip
         if options.rule == "interval":
-            from geko.runs.confirm import confirm
+            from geko.runs.confirm import confirm, qualify
 
+            qualify(stages, self._plan(warehouse, ground, protocols.qualify(options)), options, _CHUNK)
             plan = self._plan(warehouse, ground, protocols.confirm(options))
             confirm(warehouse, run_id, stages, plan, options, ground.reference, _CHUNK)
         tuned = self._build(warehouse, run_id, ground)

@@ -8,7 +8,17 @@ from typing import Any, Literal
 from geko.domain.identity import canonical_json, content_id
 
 Role = Literal[
-    "baseline", "screen", "compare", "confirm", "verify", "probe", "import", "tune", "unlimited", "guard"
+    "baseline",
+    "screen",
+    "qualify",
+    "compare",
+    "confirm",
+    "verify",
+    "probe",
+    "import",
+    "tune",
+    "unlimited",
+    "guard",
 ]
 
 

@@ -43,7 +43,7 @@ def export_job_files(
 ) -> list[tuple[str, Path]]:
     """Write one YAML per problem, named after it, and one ``.out`` per program that ran."""
     written = []
-    rows = warehouse.query("export/job_rows", run_id=run_id, kind=kind).to_pylist()
+    rows = warehouse.query("export/job_rows", run_id=run_id, kind=kind, role=role).to_pylist()
     by_name: dict[str, list[str]] = {}
     for row in rows:
         by_name.setdefault(row["name"], []).append(row["bench_row"])

@@ -52,6 +52,7 @@ def export_workdir(
         paths += export_libraries(warehouse, run_id, folder, run, reference or reference_of(run))
     if run["kind"] == "search":
         written += export_job_files(warehouse, run_id, folder / "search", "screen", "screen")
+        written += export_job_files(warehouse, run_id, folder / "search", "screen", "qualify", "_qualify")
         written += export_job_files(
             warehouse, run_id, folder / "benchmarks", "confirm", "confirm", "_confirm"
         )

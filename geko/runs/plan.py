@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geko.runs import protocols
+from geko.runs.confirm import N_QUALIFY, QUALIFY_ROUNDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +102,8 @@ def _stages(warehouse: Warehouse, shapes: pa.Table, options: RunOptions) -> pa.T
         "run/estimate_stages", {"shapes": shapes}, iters=protocols.ITERS, duration=options.duration,
         compare_duration=options.compare_duration, rounds=options.effective_rounds, rule=options.rule,
         confirm_candidates=options.confirm_candidates, shape_budget_s=options.confirm_budget,
-        run_budget_s=options.confirm_run_budget, verify=options.verify, chunk=_CHUNK,
+        run_budget_s=options.confirm_run_budget, verify=options.verify, chunk=_CHUNK, n_qualify=N_QUALIFY,
+        qualify_rounds=QUALIFY_ROUNDS,
     )  # fmt: skip
 
 

@@ -64,6 +64,17 @@ def screen(options: RunOptions) -> Protocol:
     )  # fmt: skip
 
 
+def qualify(options: RunOptions) -> Protocol:
+    """The library's own choice and the fastest solutions of the dense search side by side, each as long as there."""
+    return _for_run(
+        replace(
+            _BASE, role="qualify", iteration_rule="duration", duration_s=options.duration, iters=None, cold_iters=None,
+            extra={"alternating": True, "by_index": True},
+        ),
+        options,
+    )  # fmt: skip
+
+
 def confirm(options: RunOptions, *, by_index: bool = True) -> Protocol:
     """Rounds of the library's own choice and single solutions side by side, or of two libraries' own choices."""
     return _for_run(

@@ -49,3 +49,12 @@ def test_something_to_gain(bench_verdicts: ModuleType, verdict_scratch: Scratch)
         verdict_scratch, bench_verdicts.Scenario("gain", 0.01, 4, 1.05, drift=True), N, 7
     )
     assert drifting.kept >= 0.95
+
+
+def test_the_search_loses_few_gains(bench_verdicts: ModuleType, verdict_scratch: Scratch) -> None:
+    # By the four fastest of the search alone it is 0.81; 0.96 are expected.
+    found = bench_verdicts.play(
+        verdict_scratch, bench_verdicts.Scenario("1 of 300", 0.03, 300, 1.10, screened=True), N, 7
+    )
+    assert found.kept >= 0.9
+    assert found.median_pairs <= 12

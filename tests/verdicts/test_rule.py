@@ -144,6 +144,31 @@ def test_first_look_takes_the_fastest_that_beat_the_stock_choice(bench: Bench) -
     assert bench.verdict(slowest)[0] == "same_kernel"
 
 
+def test_many_fast_solutions_qualify_before_they_are_confirmed(bench: Bench) -> None:
+    few, many = bench.shape(), bench.shape()
+    bench.screen(few, 100.0, 99.0, 98.0, 97.0, 96.0)
+    # Solution 7 is the fastest; in the search six others were luckier, and 1 and 2 are in fact slower than stock.
+    bench.screen(many, 100.0, 91.0, 91.5, 92.0, 92.5, 93.0, 93.5, 94.0, 99.5, 101.0)
+    (job,) = bench.plan_qualify(n_qualify=7)
+    assert job["problem_ids"] == [many] * 8, "four candidates are confirmed in any case"
+    assert [row.get("solution_index") for row in job["rows"]] == [None, 1, 2, 3, 4, 5, 6, 7]
+    assert (job["row_arms"], job["rounds"]) == ([0, 1, 1, 1, 1, 1, 1, 1], 2)
+    assert job["rows"][0]["iters"] == 400, "0.04 s, as in the search"
+    bench.qualified(many, {1: 0.9, 2: 0.9, 3: 0.99, 4: 1.02, 5: 1.0, 6: 1.01, 7: 1.1})
+    (job,) = bench.plan(1)
+    rows = list(zip(job["problem_ids"], (row.get("solution_index") for row in job["rows"]), strict=True))
+    asked = {shape: [index for name, index in rows if name == shape] for shape in (few, many)}
+    assert asked == {few: [None, 4, 3, 2, 1], many: [None, 7, 4, 6, 5]}
+
+
+def test_qualifying_leaves_the_best_even_if_nothing_was_faster(bench: Bench) -> None:
+    shape = bench.shape()
+    bench.screen(shape, 100.0, 99.0, 99.0, 99.0, 99.0, 99.0)
+    bench.qualified(shape, dict.fromkeys(range(1, 5), 0.9) | {5: 0.95})
+    (job,) = bench.plan(1)
+    assert [row.get("solution_index") for row in job["rows"]] == [None, 5], "it gets a verdict with figures"
+
+
 def test_next_look_takes_open_candidates_of_open_shapes(bench: Bench) -> None:
     kept, rejected, unsure = bench.shape(), bench.shape(), bench.shape()
     near = [1.028 * noise for noise in SIX]

@@ -77,7 +77,7 @@ def test_verdicts_of_the_model(searched: Searched) -> None:
         )
     )
     assert found == {
-        "BBS_TN 3584×1024×18944": "kept", "BBS_TN 6144×4096×4096": "small_gain", "HHS_TN 1280×4096×1280": "no_solution",
+        "BBS_TN 3584×1024×18944": "kept", "BBS_TN 6144×4096×4096": "no_gain", "HHS_TN 1280×4096×1280": "no_solution",
     }  # fmt: skip
 
 
@@ -142,9 +142,12 @@ def test_faults_and_limits(
     )
     monkeypatch.setenv(
         "GEKO_SIM_FAULTS",
-        # Divided by the number of matrices, an error of 0.05 would pass.
-        f"crash:kernel={best['solution']},algo_method=2,M=3584; wrong:M=128,norm_check=1,value=0.05",
+        # The kernel qualifies twice, then crashes in the confirmation and when it is tried once more. Divided by the
+        # number of matrices, an error of 0.05 would pass.
+        f"crash:kernel={best['solution']},algo_method=2,M=3584,nth=3; "
+        f"crash:kernel={best['solution']},algo_method=2,M=3584,N=1024,nth=3; wrong:M=128,norm_check=1,value=0.05",
     )
+    monkeypatch.setenv("GEKO_SIM_STATE", str(tmp_path / "state"))
     options = replace(searched.options, workdir=tmp_path / "out", max_workspace=64 << 20)
     source = log_of(repo_root, tmp_path, SIZES[0], "M: 128, N: 128, K: 4096")
     db = tmp_path / "c.duckdb"
@@ -172,7 +175,7 @@ def test_plan_before_and_after(searched: Searched, repo_root: Path, tmp_path: Pa
     source = log_of(repo_root, tmp_path, *SIZES)
     fresh = plan_search(tmp_path / "p.duckdb", source, searched.options)
     stages = {row["stage"]: row for row in fresh.stages.to_pylist()}
-    assert list(stages) == ["baseline", "search", "confirm", "compare", "verify"]
+    assert list(stages) == ["baseline", "search", "qualify", "confirm", "compare", "verify"]
     assert stages["baseline"]["jobs"] == 3 and all(row["done"] == 0 for row in stages.values())
     assert stages["confirm"]["seconds"] < stages["confirm"]["at_most_s"] <= 3 * 30.0
     assert any("not known" in line for line in fresh.lines)

@@ -45,7 +45,7 @@ class Bench:
             identity="{}",
             first_seen=NOW,
         )
-        for role in ("baseline", "screen", "tune", "confirm", "compare", "verify", "unlimited"):
+        for role in ("baseline", "screen", "tune", "qualify", "confirm", "compare", "verify", "unlimited"):
             self.add("protocol", protocol_id=uid(role), harness="hipblaslt-bench", role=role, settings="{}")
         self.add(
             "run", run_id=uid("run"), kind=kind, label="w", state="running", simulated=False, environment_id=uid("env"),
@@ -146,6 +146,17 @@ class Bench:
             ]
         self.add("measurement", *rows)
 
+    def qualified(self, shape: str, ratios: dict[int, float]) -> None:
+        """Two rounds in which the fastest of the search were timed again beside the stock choice."""
+        job = uid(f"qualify {shape}")
+        self.job(f"qualify {shape}", "screen")
+        for number in range(2):
+            for kernel, ratio in ({0: 1.0} | ratios).items():
+                self.sample(
+                    shape, f"qualify {shape}", "qualify", (100.0 + number) / ratio, kernel, block_id=job, round=number,
+                    arm="candidate" if kernel else "reference",
+                )  # fmt: skip
+
     def compared(self, shape: str, kernel: int, us: float = 90.0) -> None:
         """Two rounds of stock and tuned library, which chose this kernel."""
         job = f"compare {shape}"
@@ -195,6 +206,19 @@ class Bench:
     def verdict(self, shape: str) -> tuple[str, str]:
         (row,) = self.rows(f"SELECT class, reason FROM run_decision WHERE problem_id = '{shape}'")
         return row["class"], row["reason"]
+
+    def plan_qualify(self, **changed: Any) -> list[dict[str, Any]]:
+        """Specs of the jobs that time the fastest of the search again."""
+        params = {
+            "run_id": uid("run"), "library_id": uid("stock"), "libpath": None, "protocol_id": uid("qualify"),
+            "environment_id": uid("env"), "priority": 0.0, "max_attempts": 1, "timeout_s": 9.0, "root": "/",
+            "settings": "{}", "env": "{}", "iters": 100, "cold_iters": 20, "duration_s": 0.04, "n_candidates": 4,
+            "n_qualify": 32, "rounds": 2, "chunk": 8,
+        } | changed  # fmt: skip
+        return [
+            json.loads(text)
+            for text in self.scratch.query("run/plan_qualify", None, **params)["spec"].to_pylist()
+        ]
 
     def plan(self, look: int, **changed: Any) -> list[dict[str, Any]]:
         """Specs of the jobs of a look."""

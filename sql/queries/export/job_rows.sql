@@ -1,8 +1,9 @@
--- Bench rows of a run's jobs of one kind, named after their problems.
+-- Bench rows of a run's jobs of one kind and role, named after their problems.
 SELECT concat(gemm_name(q), '_M', q.m, '_N', q.n, '_B', q.batch, '_K', q.k) AS name, row_of.seq,
        (s.spec -> concat('$.rows[', row_of.i - 1, ']'))::VARCHAR AS bench_row
 FROM run_job AS r
 JOIN job AS j ON j.job_id = r.job_id AND j.kind = $kind
+JOIN protocol AS t ON t.protocol_id = j.protocol_id AND t.role = $role
 JOIN job_spec AS s ON s.job_id = j.job_id,
 LATERAL (
     SELECT unnest(range(1, len((s.spec ->> '$.problem_ids')::VARCHAR[]) + 1)) AS i,

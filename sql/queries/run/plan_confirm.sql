@@ -1,18 +1,11 @@
--- The next look at the candidates of a run's shapes. Look 1: the fastest candidates of the dense search that were faster than the
--- stock library's own choice there. Later looks: shapes that are still open, with their open candidates, as many pairs again as
+-- The next look at the candidates of a run's shapes. Look 1: the first of `run_proposal`, while they are faster than the stock
+-- library's own choice. Later looks: shapes that are still open, with their open candidates, as many pairs again as
 -- they have; left alone are those that the rest of the shape's budget can't decide. The run's budget goes to the shapes that
 -- could save most. One job is a chunk of shapes on one device; in every round the rows of a shape stand side by side, and the
 -- order is turned around from round to round.
-WITH found AS (
-    SELECT c.problem_id, c.solution_id, c.solution_index, c.us,
-           row_number() OVER (PARTITION BY c.problem_id ORDER BY c.us, c.solution_index, c.solution_id) AS rank
-    FROM run_candidate AS c
-    JOIN run_baseline AS b ON b.run_id = c.run_id AND b.problem_id = c.problem_id
-    LEFT JOIN run_candidate AS s ON s.run_id = c.run_id AND s.problem_id = c.problem_id AND s.solution_id = b.solution_id
-    WHERE $look = 1 AND c.run_id = $run_id::UUID AND c.solution_index IS NOT NULL
-      AND c.solution_id IS DISTINCT FROM b.solution_id AND (s.us IS NULL OR c.us < s.us)
-), candidate AS (
-    SELECT problem_id, solution_index, us, rank FROM found WHERE rank <= $n_candidates
+WITH candidate AS (
+    SELECT problem_id, solution_index, us, place AS rank FROM run_proposal
+    WHERE $look = 1 AND run_id = $run_id::UUID AND place <= $n_candidates AND (log_ratio > 0 OR n_rounds = 0 OR place = 1)
     UNION ALL BY NAME
     SELECT c.problem_id, c.solution_index, c.us_candidate AS us,
            row_number() OVER (PARTITION BY c.problem_id ORDER BY c.ratio DESC, c.solution_index) AS rank
