@@ -1,4 +1,4 @@
-"""How well the macro tiles of a config are ranked and sampled: predicted times beside the original's costs.
+"""How well macro tiles are ranked and sampled: predicted times beside the original's costs, on measured data.
 
     python benchmarks/bench_tile_ranking.py [--candidates candidates.parquet] [--logic FOLDER]
 
@@ -304,7 +304,7 @@ def _table(rows: dict[str, dict[str, float]]) -> None:
     width = max(map(len, columns))
     print(" " * width, *(f"{name:>18}" for name in rows))
     for column in columns:
-        cells = [f"{row[column]:18.3f}" if column in row else f"{'':18}" for row in rows.values()]
+        cells = [f"{round(row[column], 3) + 0.0:18.3f}" if column in row else f"{'':18}" for row in rows.values()]
         print(f"{column:{width}}", *cells)
 
 
