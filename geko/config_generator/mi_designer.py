@@ -312,18 +312,18 @@ def level2(query: TileQuery, records: pl.DataFrame) -> pl.DataFrame:
         return records
     if query.rules == "original":
         return records.filter(~_any(drop))
-    records = _predicted(query, records)
-    return records.filter(~_any(drop) | (col("predicted") <= (1 + NEAR_BEST) * col("predicted").min()))
-
-
-def _predicted(query: TileQuery, records: pl.DataFrame) -> pl.DataFrame:
-    """Add ``predicted``. Stream-K kernels have no global split: each tile is worked out once."""
-    if not query.stream_k:
-        return records.with_columns(query.model.times(records, query.size))
+    kept = records.filter(~_any(drop))
     keys = ["idx", "lsu"]
-    tiles = records.unique(keys, keep="first", maintain_order=True)
-    tiles = tiles.select(*keys, query.model.times(tiles, query.size))
-    return records.join(tiles, on=keys, how="left", maintain_order="left")
+    if query.stream_k:
+        # Without a global split the records of a tile are one.
+        records, kept = (some.unique(keys, keep="first", maintain_order=True) for some in (records, kept))
+    else:
+        keys.append("gsu")
+    records = records.with_columns(query.model.times(records, query.size))
+    near = col("predicted") <= (1 + NEAR_BEST) * col("predicted").min()
+    marks = kept.select(*keys, pl.lit(True).alias("kept"))
+    records = records.with_columns(near.alias("near")).join(marks, on=keys, how="left", maintain_order="left")
+    return records.filter(col("near") | col("kept")).drop("near", "kept")
 
 
 def design(query: TileQuery) -> Design:
@@ -359,7 +359,7 @@ def _by_time(query: TileQuery, records: pl.DataFrame) -> pl.DataFrame:
         records = records.unique(["idx", "lsu"], keep="first", maintain_order=True)
         records = records.with_columns(pl.lit(1, pl.Int64).alias("gsu"))
     if "predicted" not in records.columns:
-        records = _predicted(query, records)
+        records = records.with_columns(query.model.times(records, query.size))
     n0, n1 = m / col("mt0"), n / col("mt1")
     records = records.with_columns(
         ((n0.ceil() * n1.ceil()).cast(pl.Int64) * batch * col("gsu")).alias("tiles")

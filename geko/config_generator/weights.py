@@ -49,18 +49,18 @@ def costs(space: MergedSpace, model: TileModel, *, priority: bool) -> list[float
     """
     custom = len(space.group.cms)
     favoured = custom if priority else 0
-    frame = _rows(space, [*_TILE, "mt0", "mt1", "waves"])
+    alone = len(space.sizes) == 1 and not custom  # then the times that the tiles were ranked by
+    frame = _rows(space, [*_TILE, "mt0", "mt1", "waves", *(["predicted"] if alone else [])])
     if frame.height - favoured <= 1 or not space.sizes:
         return None
     frame = frame.with_columns(pl.int_range(-custom, pl.len() - custom).clip(None, 0).alias("schedule"))
     keys = [*_TILE, "schedule"]
-    units = frame.group_by(keys, maintain_order=True).agg(
-        pl.len().alias("entries"), pl.col("mt0", "mt1", "waves").first()
-    )
+    facts = [name for name in frame.columns if name not in keys]
+    units = frame.group_by(keys, maintain_order=True).agg(pl.len().alias("entries"), pl.col(facts).first())
     others = units[favoured:]
     total = pl.Series([0.0] * others.height)
     for size in space.sizes:
-        total = total + probabilities(model.times(others, size))
+        total = total + probabilities(others["predicted"] if alone else model.times(others, size))
     likeliest = float(total.max())  # type: ignore[arg-type]
     cost = 1 + (likeliest / total).log() / BETA
     units = units.with_columns(pl.concat([pl.Series([1.0] * favoured, dtype=pl.Float64), cost]).alias("cost"))
