@@ -11,10 +11,11 @@ import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geko.errors import GekoError, InputError, Interrupted, RunFailedError, UsageError
+from geko.errors import GekoError, InputError, Interrupted, MissingFileError, RunFailedError, UsageError
 from geko.log import logger
 from geko.pipeline import Run, RunResult
 from geko.runs import protocols
@@ -41,10 +42,12 @@ class DryRun:
     Attributes:
         table: the per-size table.
         lines: effective settings of each GEMM type, and counts.
+        exit_code: 1 where not a single size would get a config, as of ``configure`` itself.
     """
 
     table: pa.Table
     lines: list[str] = field(default_factory=list)
+    exit_code: int = 0
 
 
 def run_configure(
@@ -89,7 +92,15 @@ def run_optimize(
         verbose: 0 shows no progress.
     """
     from geko.warehouse import Warehouse
+    from geko.warehouse.warehouse import default_path
 
+    path = Path(db) if db is not None else default_path()
+    if not path.exists():
+        # Opening it would leave an empty one behind.
+        raise MissingFileError(
+            "there is no such warehouse: name the one that `geko configure` wrote to, with --db FILE or $GEKO_DB",
+            path=path.absolute(),
+        )
     with Warehouse.open(db) as warehouse:
         tuning = TuneRun(db, "tune", Source("workload"), options, anchor, verbose)
         return tuning.optimize(warehouse, run)
@@ -207,7 +218,7 @@ class ConfigureRun(Run):
         rows = [
             {
                 "size": f"{row.gemm} {row.m}×{row.n}×{row.k}" + (f" b{row.batch}" if row.batch > 1 else ""),
-                "state": row.status, "config": row.config or None, "tiles": row.tiles, "kernels": float(row.kernels),
+                "state": row.status, "config": row.config or None, "tiles": row.tiles, "kernels": Decimal(row.kernels),
                 "reason": row.reason,
             }
             for row in sizes
@@ -216,10 +227,9 @@ class ConfigureRun(Run):
         for request in asked.requests:
             lines.append(f"{request.gemm.name}, {len(request.sizes)} size(s):")
             lines += [f"  {key}: {text}" for key, text in effective(request).items()]
-        lines.append(
-            f"{sum(row['state'] == 'kept' for row in rows)} of {len(rows)} sizes would get a config; nothing was written"
-        )
-        return DryRun(pa.Table.from_pylist(rows), lines)
+        n_kept = sum(row["state"] == "kept" for row in rows)
+        lines.append(f"{n_kept} of {len(rows)} sizes would get a config; nothing was written")
+        return DryRun(pa.Table.from_pylist(rows), lines, 0 if n_kept else 1)
 
     def _ground(self, warehouse: Warehouse) -> Ground | None:
         if self.options.effective_keep_thr("configure") <= 0:
@@ -411,13 +421,22 @@ class TuneRun(Run):
         if row is None or row["kind"] != "configure":
             what = f"run {run!r}" if run else workdir
             raise UsageError(
-                f"no configs were made for {what} in {warehouse.path}; `geko configure` makes them"
+                f"no configs were made for {what} in {warehouse.path}; {self._instead(warehouse, run)}"
             )
         if not row["configured"]:
             raise UsageError(
                 f"run {row['run_id'][:8]} has not written its configs: start `geko configure` again"
             )
         return row
+
+    def _instead(self, warehouse: Warehouse, run: str | None) -> str:
+        """What to do where a folder or a run isn't known."""
+        known = warehouse.query("tune/configure_runs").to_pylist()
+        if not known:
+            return "`geko configure` makes them"
+        runs = "; ".join(f"{row['run']} ({row['label']}, in {row['workdir']})" for row in known)
+        moved = "" if run is not None else "if the folder was moved, name its run as well, with --run; "
+        return f"{moved}these runs made some: {runs}"
 
     def _start(self, warehouse: Warehouse, workload: LoadedWorkload, ground: Ground) -> str:
         from geko.runs.tune_configs import read_folder

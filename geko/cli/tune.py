@@ -40,7 +40,7 @@ def configure(asked: Asked, db: Path | None, form: o.Form, verbose: int) -> None
         render(found.table, form)
         out = sys.stdout if form is o.Form.table else sys.stderr
         out.write("".join(f"{line}\n" for line in ["", *found.lines]))
-        return
+        raise typer.Exit(found.exit_code)
 
     def run() -> RunResult:
         return run_configure(db, asked.source, _tuning(asked), anchor=anchor(), verbose=verbose)

@@ -57,7 +57,7 @@ class Explanation:
             lines.append(f"no config: {self.failure}")
         else:
             lines.append(
-                f"the config has {self.entries} entries of them and {self.kernels:.4g} kernels in all"
+                f"the config has {self.entries} entries of them and {self.kernels} kernels in all"
             )
         lines += [f"note: {note}" for note in self.notes]
         lines += [

@@ -196,12 +196,13 @@ def _why_none(post: PostInput, query: TileQuery, group: MiGroup) -> str:
     """The reason for a size without entries, as far as it can be told."""
     if post.mt_du is not None:
         return f"MT_DU {list(post.mt_du)} names a tile or a DepthU that doesn't fit"
+    other = "try another search_space, or another data type"
     if group.refused:
-        return group.refused
+        return f"{group.refused}; {other}"
     if query.mfma is not None:
         extra = " (subtile kernels use 16x16 instructions)" if query.vetted else ""
         return f"MFMA {list(query.mfma)} leaves no tile{extra}; leave MFMA out"
-    return "no macro tile and DepthU of this search space go together; `geko mi --all` lists the tiles"
+    return f"no macro tile and DepthU of this search space go together; {other}"
 
 
 def _split_column(frame: pl.DataFrame, stream_k: bool) -> pl.DataFrame:

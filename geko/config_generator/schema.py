@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from geko.config_generator.constants import BACKENDS, SEARCH_SPACES, VALIDATION_ELEMENTS
+from geko.domain.arch import canonical_arch, supported_archs
+from geko.domain.dtypes import TENSILE_TO_TOKEN
 from geko.errors import InputError
 
 Check = Callable[[Any], Any]
@@ -16,10 +18,12 @@ Check = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key: ``check`` returns the normalised value or raises ValueError; ``expect`` says what is legal."""
+    """One key: ``check`` returns the normalised value or raises ValueError; ``expect`` says what is legal, ``names``
+    which words there are, where it is one of a list."""
 
     check: Check
     expect: str
+    names: Callable[[], Sequence[str]] | None = None
 
 
 def _text(value: Any) -> str:
@@ -87,6 +91,33 @@ def _transpose(value: Any) -> str:
     return text
 
 
+def _arch(value: Any) -> str:
+    text = _text(value)
+    if text not in supported_archs():
+        canonical_arch(text)  # a retired name; raises a ValueError where it is none
+    return text
+
+
+def _letter(value: Any) -> str:
+    text = _text(value)
+    if text not in TENSILE_TO_TOKEN:
+        raise ValueError
+    return text
+
+
+def _letters(value: Any) -> str:
+    text = _text(value)
+    if text in TENSILE_TO_TOKEN:
+        return text
+    if any(text[:cut] in TENSILE_TO_TOKEN and text[cut:] in TENSILE_TO_TOKEN for cut in range(1, len(text))):
+        return text
+    raise ValueError
+
+
+def _type_letters() -> Sequence[str]:
+    return tuple(TENSILE_TO_TOKEN)
+
+
 def _sizes(value: Any) -> list[tuple[int, int, int, int]]:
     if not isinstance(value, (list, tuple)) or not value:
         raise ValueError
@@ -104,10 +135,10 @@ def _mx_block(value: Any) -> int:
 KEYS: dict[str, Key] = {
     "TRANSA": Key(_transpose, "N, T, C (complex types only), or a boolean"),
     "TRANSB": Key(_transpose, "N, T, C (complex types only), or a boolean"),
-    "DataType": Key(_text, "Tensile letter(s) of A and B, such as B, H, S, F8, F8B8"),
-    "DestDataType": Key(_text, "Tensile letter of C and D"),
-    "ComputeDataType": Key(_text, "Tensile letter of the accumulator"),
-    "ARCH": Key(_text, "the name of an architecture, such as gfx950"),
+    "DataType": Key(_letters, "Tensile letter(s) of A and B, such as B, H, S, F8, F8B8", _type_letters),
+    "DestDataType": Key(_letter, "Tensile letter of C and D", _type_letters),
+    "ComputeDataType": Key(_letter, "Tensile letter of the accumulator", _type_letters),
+    "ARCH": Key(_arch, "the name of an architecture, such as gfx950", supported_archs),
     "Sizes": Key(_sizes, "a list of [M, N, batch, K] of positive integers"),
     "SIZE_OPTION": Key(_integer(0, 2), "0 (list), 1 (grid) or 2 (workload log)"),
     "GRID_DENSITY": Key(_integer(1, 5), "1 (finest) to 5 (coarsest)"),
@@ -180,7 +211,24 @@ def check_key(
     try:
         return rule.check(value)
     except (ValueError, TypeError):
-        raise InputError(f"{key}{where} must be {rule.expect}", path=path, line=line, value=value) from None
+        raise InputError(
+            f"{key}{where} must be {_expected(rule, value)}", path=path, line=line, value=value
+        ) from None
+
+
+def _expected(rule: Key, value: Any) -> str:
+    """What is legal, with the nearest of the words that there are."""
+    if rule.names is None:
+        return rule.expect
+    names = rule.names()
+    folded = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(str(value).lower(), folded, n=1, cutoff=0.5)
+    guess = f"; did you mean {folded[close[0]]}?" if close else ""
+    return (
+        f"{rule.expect}{guess} Known are {', '.join(names)}"
+        if guess
+        else f"{rule.expect}; known are {', '.join(names)}"
+    )
 
 
 def parse_assignments(pairs: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:

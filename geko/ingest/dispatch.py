@@ -98,7 +98,7 @@ def ingest(
     for path in files:
         require_file(path)
     forced = None if kind == "auto" else load(kind)
-    formats = [forced or _recognised(path) for path in files]
+    formats = [forced or recognised(path) for path in files]
     reports: list[FileReport] = []
     with _LazyScratch() as scratch:
         if _surely_new(warehouse, files):
@@ -252,7 +252,8 @@ def require_file(path: Path) -> None:
         raise InputError(f"this file can't be read: {error.strerror}", path=path) from error
 
 
-def _recognised(path: Path) -> Format | None:
+def recognised(path: Path) -> Format | None:
+    """The format of a file by its beginning; None where no reader knows it."""
     with path.open("rb") as handle:
         head = handle.read(_HEAD)
         form = recognise(head, path)
@@ -273,19 +274,19 @@ def _surely_new(warehouse: Warehouse, files: Sequence[Path]) -> bool:
 
 def _no_format(path: Path) -> str:
     if path.stat().st_size == 0:
-        return f"{path} is empty"
+        return "it is empty"
     with path.open("rb") as handle:
         head = handle.read(_HEAD)
     if not head.strip():
-        return f"{path} holds nothing but white space"
+        return "it holds nothing but white space"
     for start, what in _OTHER_FILES.items():
         if head.startswith(start):
-            return f"{path} is {what.format(path=path)}"
+            return f"it is {what.format(path=path)}"
     if head[8:12] == b"DUCK":
-        return f"{path} is a DuckDB file: if it is a warehouse, use geko db import {path}"
+        return f"it is a DuckDB file: if it is a warehouse, use geko db import {path}"
     kind = "a binary file" if b"\0" in head else "a file"
     return (
-        f"{path} is {kind} of no format that GEKO reads: see docs/ingest.md for the list, "
+        f"it is {kind} of no format that GEKO reads: see docs/ingest.md for the list, "
         "or name one with `geko ingest --kind`"
     )
 

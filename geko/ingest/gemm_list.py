@@ -32,6 +32,35 @@ _TRANSPOSES_FIRST = re.compile(
 _NEEDED = ("TRANSA", "TRANSB", "DataType", "DestDataType", "ComputeDataType", "Sizes")
 
 
+_FORMS = (
+    "a list holds tuples [M, N, batch, K, DataType, DestDataType, ComputeDataType, transA, transB], or is a generator YAML "
+    "with the keys TRANSA, TRANSB, DataType, DestDataType, ComputeDataType and Sizes"
+)
+
+
+def why_no_list(path: Path) -> str:
+    """What is wrong with a file that was given as a list of GEMMs and is none."""
+    import yaml
+
+    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        content = next((found for found in yaml.safe_load_all(text) if found is not None), None)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = "" if mark is None else f" on line {mark.line + 1}"
+        return f"it is no YAML (problem{line}); {_FORMS}"
+    if content is None or content == [] or content == {}:
+        return f"it is empty; {_FORMS}"
+    if isinstance(content, dict):
+        keys = ", ".join(map(str, list(content)[:5]))
+        return f"none of its keys ({keys}) names GEMMs; {_FORMS}"
+    if isinstance(content, list):
+        first = content[0]
+        kind = "a text" if isinstance(first, str) else f"a {type(first).__name__}"
+        return f"its first entry, {str(first)[:60]!r}, is {kind} and no GEMM; {_FORMS}"
+    return f"it holds a single {type(content).__name__}; {_FORMS}"
+
+
 @dataclass(frozen=True, slots=True)
 class GemmList:
     """Both forms; several GEMM types in one file are several documents or a list of mappings."""

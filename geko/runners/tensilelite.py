@@ -133,6 +133,8 @@ class _Job:
         self.program = self.root.tensile_command(TENSILE)
         self.folder = BuildFolder.of(spec, claim.job_id, context.env)
         self.salvaged = Salvaged()
+        #: Rates were asked for in place of the efficiencies that the config asks for.
+        self.rates = False
 
     def execute(self) -> JobResult:
         """Run Tensile, and read what it left."""
@@ -233,6 +235,7 @@ class _Job:
             if not self.folder.has_clock:
                 # Efficiencies want the clock: rates have to do.
                 settings["UseEffLike"] = 0
+                self.rates = self.folder.spec.setting("UseEffLike", 1) != 0
         return [
             *self.program, self.folder.config, self.folder.path, "--prebuilt-client", client,
             "--client-lock", self._gpu_lock(), "--global-parameters",
@@ -288,6 +291,8 @@ class _Job:
             notes.insert(0, f"{failed} of {sum(reading.counts.values())} results failed their check")
         outcome, message = self._how(result, text)
         if self.folder.logic:
+            if self.rates:
+                notes.append("the library logic holds GFLOP/s in place of efficiencies: no clock is known")
             if self.salvaged:
                 notes.insert(0, f"ended early ({message}): the best of the kernels that were timed before")
             elif outcome != "ok":

@@ -59,6 +59,8 @@ def load_source(warehouse: Warehouse, source: Source, arch: str | None = None) -
         InputError: a file can't be read as a workload, or holds no usable GEMM.
         UsageError: the named workload doesn't exist.
     """
+    if source.kind == "list":
+        require_list(source.paths[0])
     if source.kind == "list" and (made := _generated_sizes(warehouse, source.paths[0], arch)) is not None:
         return made
     if source.kind == "workload":
@@ -100,6 +102,21 @@ def known_workload(
         input_path,
         row["input_sha256"],
     )
+
+
+def require_list(path: Path) -> None:
+    """Refuse a ``--list`` file that holds no GEMMs in any form, with what is wrong with it.
+
+    Raises:
+        MissingFileError: no such file.
+        InputError: nothing in it can be read.
+    """
+    from geko.ingest.dispatch import recognised, require_file
+    from geko.ingest.gemm_list import why_no_list
+
+    require_file(path)
+    if recognised(path) is None:
+        raise InputError(why_no_list(path), path=path)
 
 
 def is_generator_file(path: Path) -> bool:

@@ -160,6 +160,14 @@ def read_folder(
             rows.append({"config_id": old, "file_name": name, "state": "removed", "reason": reason})
     warehouse.apply(*_run_config_steps(run_id, rows), repeatable=True)
     live = [row for row in rows if row["state"] in LIVE]
+    same: dict[str, list[str]] = {}
+    for row in live:
+        same.setdefault(row["config_id"], []).append(row["file_name"])
+    for names in same.values():
+        if len(names) > 1:
+            logger.info(
+                "%s hold the same config: they are one job, under the name of the first", " and ".join(names)
+            )
     if not live:
         first = next(iter(refused.values()), "it holds no tuning config")
         raise InputError(f"nothing to tune: {first}; write configs with `geko configure`", path=folder)

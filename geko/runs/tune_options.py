@@ -45,6 +45,15 @@ class TuneOptions(RunOptions):
         RunOptions.__post_init__(self)
         if self.slots < 1:
             raise UsageError(f"--n-slots must be at least 1, not {self.slots}")
+        for key, option, value in (
+            ("backend", "--backend", self.backend),
+            ("search_space", "--search-space", self.search_space),
+        ):
+            other = self.settings.get(key)
+            if value is not None and other is not None and str(other).lower() != value:
+                raise UsageError(
+                    f"{option} {value} and --set {key}={other} contradict each other: leave one out"
+                )
 
     def generator_values(self) -> dict[str, Any]:
         """Keys of the generator that the command line gives, less the architecture."""

@@ -74,7 +74,7 @@ def load_input(warehouse: Warehouse, source: Source, options: TuneOptions) -> Tu
         InputError: a file can't be read, or has unknown keys or wrong values.
         UsageError: no architecture is named.
     """
-    from geko.runs.source import is_generator_file, load_source, names_arch
+    from geko.runs.source import is_generator_file, load_source, names_arch, require_list
 
     named = options.settings.get("ARCH")
     if options.arch is not None and named is not None and str(named) != options.arch:
@@ -91,6 +91,8 @@ def load_input(warehouse: Warehouse, source: Source, options: TuneOptions) -> Tu
         settings = [[request.gemm.name, request.gemm.sizes, effective(request)] for request in requests]
         digest = hashlib.sha256(canonical_json(_without_lines(settings)).encode()).hexdigest()
         return TuningInput(generator_workload(warehouse, source.paths[0], requests), tuple(requests), digest)
+    if source.kind == "list":
+        require_list(source.paths[0])
     if arch is None:
         raise UsageError("--arch is required: the GPU to tune for, such as --arch gfx950")
     for key in options.settings:

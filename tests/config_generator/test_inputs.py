@@ -130,7 +130,7 @@ def test_environment_and_command_line_win_in_that_order(tmp_path: Path) -> None:
         ("search_space: subtile\nARCH: gfx942\n", "gfx950 only"),
         ("MACROTILE_OPT: true\nSIZE_OPTION: 1\n", "MACROTILE_OPT"),
         ("MX: true\n", "not compatible"),
-        ("ARCH: gfx900\n", "unknown architecture"),
+        ("ARCH: gfx900\n", "did you mean gfx950. Known are gfx942, "),
     ],
 )
 def test_settings_that_do_not_go_together(tmp_path: Path, lines: str, message: str) -> None:

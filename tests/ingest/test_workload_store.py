@@ -245,4 +245,4 @@ def test_real_trace_log_is_refused(warehouse: Warehouse, shared: Path) -> None:
     (trace,) = (shared / "data" / "trace_log").iterdir()
     (report,) = ingest(warehouse, [trace])
     assert report.state == "refused"
-    assert trace.name in report.message
+    assert report.path == trace and report.message.startswith("it is a file of no format that GEKO reads")

@@ -201,6 +201,7 @@ def test_a_grid_that_dies_twice_gives_what_it_had(bench: Bench, grid: Grid) -> N
     assert first.outcome == "memory_fault" and first.files is None
     second = bench.run(bench.claim(attempt=2), **fault)
     assert second.outcome == "ok" and "ended early" in str(second.message)
+    assert "holds GFLOP/s in place of efficiencies" in str(second.message)
     found = outcomes(second)
     assert found["memory_fault"] == 1 and found["ok"] == outcomes(first)["ok"]
     assert second.measurements is not None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import logging
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from tuning_support import LOG, UNTUNABLE, log_file, options, rows, source
 
 from geko.errors import InputError, RunFailedError, UsageError
+from geko.log import logger
 from geko.runs.options import Source
 from geko.runs.tune_configs import config_id, read_folder, restore_folder
 from geko.runs.tune_options import TuneOptions
@@ -138,6 +141,23 @@ def test_the_folder_counts_as_it_stands(configured: tuple[Path, Path]) -> None:
     )
     assert changed["n"] == 2
     assert state.archs == ["gfx942"]
+
+
+def test_files_of_one_text_are_one_job_that_names_both(
+    configured: tuple[Path, Path], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, out = configured
+    folder = out / "optimizations"
+    shutil.copyfile(folder / "BBS_TN_0.yaml", folder / "mine.yaml")
+    with Warehouse.open(db) as warehouse:
+        run = warehouse.sql("SELECT run_id::VARCHAR AS run_id FROM run").read_all()["run_id"][0].as_py()
+        before = warehouse.query("tune/run_configs", run_id=run).to_pylist()
+        monkeypatch.setattr(logger, "propagate", True)
+        with caplog.at_level(logging.INFO, logger="GEKO"):
+            read_folder(warehouse, run, folder, before)
+    assert "BBS_TN_0.yaml and mine.yaml hold the same config: they are one job" in caplog.text
+    names = rows(db, "SELECT names FROM run_config_name ORDER BY file_name")
+    assert [row["names"] for row in names] == ["BBS_TN_0 and mine", "BBS_TN_1"]
 
 
 def test_a_folder_that_is_gone_is_written_from_the_rows(

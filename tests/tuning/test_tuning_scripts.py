@@ -175,6 +175,120 @@ def test_dry_run_shows_settings_and_leaves_nothing(
     assert "--n-slots must be at least 1" in capsys.readouterr().err
 
 
+def test_kernels_are_whole_numbers_in_every_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    gemm = ["configure", "--inline", "512", "512", "1", "512", "B", "B", "S", "T", "N", "--arch", "gfx942"]
+    found = set()
+    assert main([*gemm, "--dry-run"]) == 0
+    found.add(capsys.readouterr().out.splitlines()[2].split()[5])
+    assert main([*gemm, "--workdir", "w", "--format", "json"]) == 0
+    found.add(str(json.loads(capsys.readouterr().out)[0]["kernels"]))
+    assert main([*gemm, "--workdir", "w", "--format", "csv"]) == 0
+    found.add(next(csv.DictReader(io.StringIO(capsys.readouterr().out)))["kernels"])
+    (number,) = found
+    assert number.isdigit() and int(number) > 10**12
+
+
+def test_a_dry_run_ends_as_the_real_run_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["configure", "--inline", "512", "512", "1", "512", "B", "B", "S", "T", "N", "--arch", "gfx942"]
+    words += ["--set", "MACROTILE_OPT=true", "--set", "MT_DU=[4, 4, 8]"]
+    assert main([*words, "--dry-run"]) == 1
+    assert "0 of 1 sizes would get a config" in capsys.readouterr().out
+    assert main([*words, "--workdir", "w"]) == 1
+    assert "MT_DU [4, 4, 8] names a tile or a DepthU that doesn't fit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "list.yaml: it is empty; a list holds tuples"),
+        ("# nothing\n", "list.yaml: it is empty; a list holds tuples"),
+        ("- foo\n- bar\n", "list.yaml: its first entry, 'foo', is a text and no GEMM; a list holds tuples"),
+        ("foo: 1\n", "list.yaml: none of its keys (foo) names GEMMs"),
+        ("- [1, 2\n", "list.yaml: it is no YAML (problem on line 2)"),
+        ("ARCH: gfx94\nSizes: [[1, 2, 1, 3]]\n", "list.yaml:1: ARCH must be the name of an architecture, such as gfx950; "
+         "did you mean gfx942? Known are gfx942, gfx942_80cu,"),
+        ("ARCH: gfx942\nSizes: [[1, 2, 1, 3]]\nDataType: BF\n", "list.yaml:3: DataType must be Tensile letter(s) of A and "
+         "B, such as B, H, S, F8, F8B8; did you mean B? Known are S, D,"),
+        ("ARCH: gfx942\nSizes: [[1, 2, 1, 3]]\nDestDataType: bf16\n", "list.yaml:3: DestDataType must be Tensile letter"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_list_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    path = tmp_path / "list.yaml"
+    path.write_text(text, encoding="utf-8")
+    for more in ([], ["--arch", "gfx942"]):
+        assert main(["configure", "--list", str(path), "--dry-run", *more]) == 1
+        assert said in capsys.readouterr().err
+
+
+def test_an_option_and_a_setting_that_differ_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [
+        "configure",
+        "--inline",
+        "512",
+        "512",
+        "1",
+        "512",
+        "B",
+        "B",
+        "S",
+        "T",
+        "N",
+        "--arch",
+        "gfx942",
+        "--dry-run",
+    ]
+    assert main([*words, "--backend", "tensile", "--set", "backend=ductile"]) == 2
+    assert "--backend tensile and --set backend=ductile contradict each other" in capsys.readouterr().err
+    assert main([*words, "--search-space", "generic", "--set", "search_space=heuristic"]) == 2
+    assert "--search-space generic and --set search_space=heuristic contradict" in capsys.readouterr().err
+    assert main([*words, "--backend", "tensile", "--set", "backend=Tensile"]) == 0
+
+
+def test_configs_that_are_looked_for_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["optimize", "--run", "ffff", "--simulate", "--db", "none.duckdb"]) == 1
+    assert "there is no such warehouse" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    words = [
+        "--inline",
+        "512",
+        "512",
+        "1",
+        "512",
+        "B",
+        "B",
+        "S",
+        "T",
+        "N",
+        "--arch",
+        "gfx942",
+        "--workdir",
+        "w",
+    ]
+    assert main(["configure", *words]) == 0
+    capsys.readouterr()
+    (tmp_path / "w").rename(tmp_path / "moved")
+    assert main(["optimize", "--workdir", "moved", "--simulate"]) == 2
+    said = capsys.readouterr().err
+    assert "if the folder was moved, name its run as well, with --run; these runs made some: " in said
+    assert f"(synthetic_workload, in {tmp_path / 'w'})" in said
+    assert main(["optimize", "--run", "ffff", "--simulate"]) == 2
+    assert "these runs made some: " in capsys.readouterr().err
+
+
 def test_keys_that_would_be_ignored_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
