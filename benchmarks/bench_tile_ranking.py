@@ -24,7 +24,7 @@ from typing import Any
 import polars as pl
 
 from geko.config_generator import tile_model, weights
-from geko.config_generator.mi_designer import MI_COLUMNS, TileQuery, design
+from geko.config_generator.mi_designer import MI_COLUMNS, TileQuery, design, level1
 from geko.config_generator.sizes import Size
 from geko.config_generator.tile_model import Constants, TileModel
 from geko.domain.kernel_name import parse_names
@@ -202,6 +202,8 @@ def judge_winners(found: list[tuple[TileQuery, dict[str, int]]]) -> None:
         f"\nwinners of library logic: {len(found)} sizes that the constants were not fitted on; an entry counts when its "
         "instruction, waves, local and global split are the winner's"
     )
+    passed = sum(not _hit(level1(query), tile).is_empty() for query, tile in found)
+    print(f"winner kept by the rules R1 to R9 (MI_FILTER 1): {passed / len(found):.1%}")
     rows: dict[str, dict[str, float]] = {}
     for name in ("original", "default"):
         kept, ranks, chances, uniform, counts = 0, [], [], [], []
@@ -216,8 +218,7 @@ def judge_winners(found: list[tuple[TileQuery, dict[str, int]]]) -> None:
                 )
             else:
                 chance = weights.probabilities(entries["predicted"])
-            hit = entries.with_row_index("place").with_columns(chance.alias("chance"))
-            hit = hit.filter(pl.all_horizontal(pl.col(key) == value for key, value in tile.items()))
+            hit = _hit(entries.with_row_index("place").with_columns(chance.alias("chance")), tile)
             kept += hit.height > 0
             counts.append(entries.height)
             uniform.append(1 / entries.height if hit.height else 0.0)
@@ -234,6 +235,10 @@ def judge_winners(found: list[tuple[TileQuery, dict[str, int]]]) -> None:
             for draws in DRAWS
         }
     _table(rows)
+
+
+def _hit(entries: pl.DataFrame, tile: dict[str, int]) -> pl.DataFrame:
+    return entries.filter(pl.all_horizontal(pl.col(key) == value for key, value in tile.items()))
 
 
 # --- the search for the constants
@@ -304,7 +309,9 @@ def _table(rows: dict[str, dict[str, float]]) -> None:
     width = max(map(len, columns))
     print(" " * width, *(f"{name:>18}" for name in rows))
     for column in columns:
-        cells = [f"{round(row[column], 3) + 0.0:18.3f}" if column in row else f"{'':18}" for row in rows.values()]
+        cells = [
+            f"{round(row[column], 3) + 0.0:18.3f}" if column in row else f"{'':18}" for row in rows.values()
+        ]
         print(f"{column:{width}}", *cells)
 
 
