@@ -150,6 +150,10 @@ def kept_and_all(
         full: LibraryCollection | None = None
         if reference is not None and reference.match_table is not None:
             full = _full(from_full_dataframe, frame, scratch, reference)
+        elif reference is not None:
+            logger.warning(
+                "full_libs/ is not written: the reference library has no MatchTable.yaml that tells where its solutions are"
+            )
     return final, full
 
 

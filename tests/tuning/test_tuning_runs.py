@@ -18,6 +18,7 @@ import pytest
 from tuning_support import LOG, NO_STOCK, log_file, options, rows, source
 
 from geko.errors import InputError, RunFailedError, UsageError
+from geko.library.build import create
 from geko.library.model import load_collection
 from geko.pipeline import RunResult
 from geko.runs.options import SimulateOptions
@@ -75,6 +76,29 @@ def test_a_run_ends_with_a_library_of_the_kept_kernels(tuned: Tuned) -> None:
         assert not library.check()
     full = {tuple(size[0]) for library in load_collection(tuned.out / "full_libs") for size in library.sizes}
     assert full == {(512, 512, 1, 1024), (1024, 256, 1, 512)}
+
+
+def test_full_libs_can_be_built_and_hold_the_winner_of_every_shape(tuned: Tuned, tmp_path: Path) -> None:
+    """The new kernel where it was kept, else the stock library's choice."""
+    (root,) = rows(tuned.db, "SELECT DISTINCT spec ->> '$.root' AS root FROM job_spec")
+    build = create(Path(root["root"]), tuned.out / "full_libs", tmp_path / "built")
+    built = SimLibrary.load(build.code_dir)
+    found = {
+        tuple(size): table["solutions"][local]["KernelNameMin"]
+        for table in built.tables
+        for size, local in table["exact"]
+    }
+    decided = rows(
+        tuned.db,
+        "SELECT p.m, p.n, p.batch, p.k, class, l.kernel FROM selection AS s JOIN problem AS p USING (problem_id)"
+        " JOIN solution_label AS l ON l.solution_id = if(class = 'kept', tuned_solution_id, reference_solution_id)"
+        " WHERE p.bias_type IS NULL",
+    )
+    assert len(decided) == 2
+    for row in decided:
+        name = found[row["m"], row["n"], row["batch"], row["k"]]
+        # Names of the same kernel differ in the epilogues that the tuned library's files are for.
+        assert name.rpartition("_MT")[2] == row["kernel"].rpartition("_MT")[2], row
 
 
 def test_the_problem_with_a_bias_shares_the_kernel_of_the_plain_one(tuned: Tuned) -> None:
