@@ -36,6 +36,28 @@ def resolve_run(warehouse: Warehouse, text: str | None = None) -> str:
     return str(found[0])
 
 
+def require_decided(warehouse: Warehouse, run_id: str) -> None:
+    """Decide a run anew whose verdicts are not those of today's views: one that did not end, or was decided by others.
+
+    Exports read table ``selection``, which costs a tenth of asking the views; so an edited view changes what they write all
+    the same.
+    """
+    from geko.log import logger
+    from geko.warehouse import Statement
+
+    (state,) = warehouse.query("run/decision_state", run_id=run_id).to_pylist()
+    if state["is_current"]:
+        return
+    if state["decided_at"] is not None:
+        logger.info("run %s was decided by other views, or went on since: it is decided anew", run_id[:8])
+    warehouse.apply(
+        Statement("run/clear_decision", {"run_id": run_id}),
+        # At its old time: what was decided last stays so.
+        Statement("run/decide", {"run_id": run_id, "now": state["decided_at"] or warehouse.now()}),
+        Statement("run/note_views", {"run_id": run_id}),
+    )
+
+
 def export_run(warehouse: Warehouse, what: str, run_id: str, out: str | Path) -> list[Path]:
     """Export a run.
 
@@ -53,6 +75,8 @@ def export_run(warehouse: Warehouse, what: str, run_id: str, out: str | Path) ->
         UsageError: an unknown ``what``, or a run without such a result.
     """
     folder = Path(out).absolute()
+    if what in ("csv", "parquet", "workdir", "library-logic"):
+        require_decided(warehouse, run_id)
     if what == "csv":
         from geko.export.tables import export_tables
 

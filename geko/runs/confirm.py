@@ -23,7 +23,7 @@ MAX_LOOKS = 16
 
 
 #: So many of the fastest solutions of the dense search are timed again, so often. A kernel that is 10 % faster than 300
-#: equal ones is one of the fastest 4 in some 82 % of searches with 3 % noise, one of the fastest 32 in 96 % (docs/verdicts.md).
+#: equal ones is one of the fastest 4 in some 82 % of searches with 3 % noise, and one of the fastest 32 in 96 %.
 N_QUALIFY, QUALIFY_ROUNDS = 32, 2
 
 

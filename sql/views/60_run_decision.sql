@@ -32,8 +32,8 @@ WITH o AS (
         o.run_kind = 'tune' AND ns.problem_id IS NOT NULL AND w.solution_id IS NOT NULL AS is_new,
         c.problem_id, c.seq, c.call_count, c.us AS us_baseline, c.share_pct, c.kept,
         w.solution_id AS winner_id, w.is_stock_choice, x.solution_id AS choice_id,
-        ra.solution_id AS reference_id, ta.solution_id AS tuned_id, coalesce(ta.is_compared, false) AS is_compared,
-        u.n_pairs, u.n_looks, u.n_candidates, u.us_reference, coalesce(u.us_tuned, if(ns.problem_id IS NULL, NULL, ta.us)) AS us_tuned,
+        a.reference_id, a.tuned_id, coalesce(a.is_compared, false) AS is_compared,
+        u.n_pairs, u.n_looks, u.n_candidates, u.us_reference, coalesce(u.us_tuned, if(ns.problem_id IS NULL, NULL, a.tuned_us)) AS us_tuned,
         u.ratio, u.ratio_low, u.ratio_high, u.log_ratio_se,
         u.confidence, cf.state, cf.n_needed, cf.spread,
         k.outcome AS check_outcome, k.norm_error, k.solution_id AS checked_id, g.us AS us_unlimited,
@@ -46,8 +46,7 @@ WITH o AS (
     LEFT JOIN run_choice AS x ON x.run_id = c.run_id AND x.problem_id = c.problem_id
     LEFT JOIN run_confirm AS cf ON cf.run_id = c.run_id AND cf.problem_id = c.problem_id
     LEFT JOIN run_uplift AS u ON u.run_id = c.run_id AND u.problem_id = c.problem_id
-    LEFT JOIN run_arm AS ra ON ra.run_id = c.run_id AND ra.problem_id = c.problem_id AND ra.arm = 'reference'
-    LEFT JOIN run_arm AS ta ON ta.run_id = c.run_id AND ta.problem_id = c.problem_id AND ta.arm = 'tuned'
+    LEFT JOIN run_arms AS a ON a.run_id = c.run_id AND a.problem_id = c.problem_id
     LEFT JOIN run_check AS k ON k.run_id = c.run_id AND k.problem_id = c.problem_id
     LEFT JOIN run_unlimited AS g ON g.run_id = c.run_id AND g.problem_id = c.problem_id
     LEFT JOIN run_no_stock AS ns ON ns.run_id = c.run_id AND ns.problem_id = c.problem_id

@@ -17,7 +17,7 @@ from geko.export import export_run
 from geko.export.applied import verify_applied
 from geko.export.deploy import Deployed, export_override, export_tunableop, read_validators, validators_of
 from geko.ingest import ingest
-from geko.warehouse import Warehouse
+from geko.warehouse import Statement, Warehouse
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -454,6 +454,24 @@ def test_command_line(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[st
     timings = pq.read_table(tmp_path / "p" / "timings.parquet").to_pylist()
     assert [(row["m"], row["us"], row["simulated"]) for row in timings] == [(512, 81.0, False)]
     assert json.loads(json.dumps(capsys.readouterr().out.split()[-1])).endswith("timings.parquet")
+
+
+def test_exports_read_what_was_decided_until_a_view_changes(run: Run, tmp_path: Path) -> None:
+    run.winner(gemm(512))
+    run.flush()
+    run.warehouse.apply(Statement("run/note_views", {"run_id": run.run_id}))
+    verdicts = "SELECT class, decided_at FROM selection"
+    (decided,) = run.warehouse.sql(verdicts).read_all().to_pylist()
+    export_run(run.warehouse, "csv", run.run_id, tmp_path)
+    assert run.warehouse.sql(verdicts).read_all().to_pylist() == [decided]
+    # As if the views had another text when this was decided. There are no pairs behind it, so it can't be kept.
+    run.warehouse.sql(
+        'UPDATE run SET summary = json_merge_patch(summary, \'{"views": "other"}\')', write=True
+    )
+    export_run(run.warehouse, "csv", run.run_id, tmp_path)
+    (again,) = run.warehouse.sql(verdicts).read_all().to_pylist()
+    assert (decided["class"], again["class"]) == ("kept", "device_fault")
+    assert again["decided_at"] == decided["decided_at"], "it is no newer than runs that were decided after it"
 
 
 def test_configs_come_out_as_they_were_run(run: Run, tmp_path: Path) -> None:

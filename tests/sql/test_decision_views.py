@@ -13,7 +13,7 @@ import pytest
 
 from geko.domain.identity import content_id
 from geko.domain.problem import PROBLEM_FIELDS, Problem
-from geko.warehouse import Append
+from geko.warehouse import Append, Statement
 from geko.warehouse.scratch import Scratch
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -320,6 +320,10 @@ def test_metrics_document(tiny: Tiny) -> None:
     tiny.good()
     other = tiny.shape()
     tiny.baseline(other, 300.0)
+    assert json.loads(tiny.rows("FROM export_metrics")[0]["document"])["counts"]["n_attempted"] == 0, (
+        "not decided yet"
+    )
+    tiny.scratch.apply(Statement("run/decide", {"run_id": uid("run"), "now": NOW}))
     document = json.loads(tiny.rows("FROM export_metrics")[0]["document"], parse_constant=pytest.fail)
     assert document["counts"]["n_attempted"] == 1 and document["counts"]["n_kept"] == 1
     assert document["counts"]["improved_in_ranges"]["ge_100_pct"] == 1
