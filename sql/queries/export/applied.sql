@@ -11,7 +11,7 @@ WITH evidence AS (
     WHERE w.file_id IN (SELECT unnest($file_ids)::UUID)
     UNION ALL
     SELECT m.problem_id, 1, m.solution_index, NULL, NULL, coalesce(a.solution_id, m.solution_id),
-           max(m.rank) OVER (PARTITION BY m.file_id, m.problem_id) > 0, t.settings ->> '$.extra.algo_method' IN ('index', '2')
+           max(m.rank) OVER (PARTITION BY m.file_id, m.problem_id) > 0, (t.settings ->> '$.extra.algo_method') IN ('index', '2')
     FROM measurement AS m
     JOIN protocol AS t ON t.protocol_id = m.protocol_id
     LEFT JOIN solution_alias AS a ON a.alias_id = m.solution_id

@@ -10,6 +10,6 @@ WHERE t.problem_id IN (
     JOIN workload_call AS w ON w.file_id = wf.file_id
     JOIN call AS c ON c.call_id = w.call_id
     WHERE wf.workload_id = $workload_id::UUID)
-  AND NOT EXISTS (SELECT 1 FROM ingest_file AS f WHERE f.file_id = t.file_id AND f.detail ->> '$.purpose' = 'applied')
+  AND NOT EXISTS (SELECT 1 FROM ingest_file AS f WHERE f.file_id = t.file_id AND (f.detail ->> '$.purpose') = 'applied')
 GROUP BY t.environment_id
 ORDER BY simulated, n_baselines DESC, n_problems DESC, environment_id;
