@@ -25,6 +25,27 @@ Rule = tuple[str, str, pl.Expr]
 
 
 @dataclass(frozen=True, slots=True)
+class Checks:
+    """What versions of tensilelite check differently. The defaults refuse nothing, as the newest one does.
+
+    Attributes:
+        four_waves: a Stream-K workgroup has four waves (to 0.12).
+        wave_tile: largest wave tile in each direction; a config with a larger one ends the run (to 0.12).
+        vgpr_row: loads straight to registers only without waves along the other dimension (2024).
+        stream_k_types: types of A, B and D that Stream-K knows (0.12); None for all.
+    """
+
+    four_waves: bool = False
+    wave_tile: int | None = None
+    vgpr_row: bool = False
+    stream_k_types: frozenset[str] | None = None
+
+
+#: Those of the newest tensilelite.
+NEWEST_CHECKS = Checks()
+
+
+@dataclass(frozen=True, slots=True)
 class KernelFacts:
     """What the rules need to know beside the columns.
 
@@ -37,7 +58,7 @@ class KernelFacts:
         compute_type: Tensile type of the accumulator.
         fixed: parameters that are the same in all rows.
         stream_k: Stream-K kernels.
-        four_waves: the tensilelite at hand asks for four waves in a Stream-K workgroup (versions of 2024).
+        checks: of the tensilelite at hand.
     """
 
     data_type: str
@@ -48,7 +69,7 @@ class KernelFacts:
     compute_type: str = "S"
     fixed: Mapping[str, Any] = field(default_factory=dict)
     stream_k: bool = False
-    four_waves: bool = False
+    checks: Checks = NEWEST_CHECKS
 
 
 def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
@@ -82,11 +103,19 @@ def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
                 f"{vector} doesn't divide the wave tile, or is wider than 16 bytes",
                 (chosen > 0) & ((wave_tile % chosen.clip(1) != 0) | (chosen * facts.element_bytes > 16)),
             ))  # fmt: skip
+        direct = value(f"DirectToVgpr{side}").cast(pl.Boolean) if has(f"DirectToVgpr{side}") else None
         if has("DepthU", width):
-            out += _loads(facts, side, pl.col(tile), value("DepthU"), value(width))
-        if has(f"DirectToVgpr{side}"):
-            direct = value(f"DirectToVgpr{side}").cast(pl.Boolean)
+            out += _loads(facts, side, pl.col(tile), value("DepthU"), value(width), direct)
+        if direct is not None:
             out += _to_vgpr(facts, side, direct, known_value(width), known_value(vector))
+            if has("DepthU") and _packed(facts, side):
+                single = value("DepthU") // pl.col("lsu") // pl.col("ik") <= 1
+                out.append(("E3", f"DirectToVgpr{side}: no iteration to prefetch in", direct & single))
+            if has(f"WaveSeparateGlobalRead{side}"):
+                apart = value(f"WaveSeparateGlobalRead{side}") > 0
+                out.append(
+                    ("E3", f"DirectToVgpr{side}: not with separate loads of the waves", direct & apart)
+                )
         if has("DepthU", f"WaveSeparateGlobalRead{side}"):
             apart = value(f"WaveSeparateGlobalRead{side}") > 0
             split = value("DepthU") if _contiguous_free(facts, side) else pl.col(tile)
@@ -164,16 +193,15 @@ def with_lds(facts: KernelFacts, frame: pl.DataFrame) -> pl.DataFrame:
     if facts.layout == "NT":
         frame = frame.with_columns(per_thread.alias("_read"))
     else:
-        widest = int(16 / facts.element_bytes)
-        frame = frame.with_columns(pl.lit(widest, pl.Int64).alias("_read"))
+        # Halved where one iteration would take all, and again where the padding that goes with it doesn't fit.
+        read = pl.lit(int(16 / facts.element_bytes), pl.Int64)
+        short = (read // per_thread > 1) & (depth // pl.col("ik") <= read // per_thread)
+        read = pl.when(short).then(read // 2).otherwise(read)
+        frame = frame.with_columns(read.alias("_read"))
         frame = frame.with_columns(_buffer(facts, depth, value).alias("_buffer"))
-        wide = widest // per_thread > 1
-        short = depth // pl.col("ik") <= widest // per_thread
-        overflow = pl.col("_buffer") > facts.lds_bytes
-        narrow = pl.max_horizontal(pl.lit(widest // 2, pl.Int64), per_thread)
-        full = pl.max_horizontal(pl.lit(widest, pl.Int64), per_thread)
+        overflow = (pl.col("_read") // per_thread > 1) & (pl.col("_buffer") > facts.lds_bytes)
         frame = frame.with_columns(
-            pl.when(wide & (short | overflow)).then(narrow).otherwise(full).alias("_read")
+            pl.when(overflow).then(pl.col("_read") // 2).otherwise("_read").alias("_read")
         )
     return frame.with_columns(_buffer(facts, depth, value).alias("_buffer"))
 
@@ -197,7 +225,16 @@ def _geometry(facts: KernelFacts) -> list[Rule]:
     ]
     if facts.compute_type not in ("S", "I", "C", "Z"):
         out.append(("G3", "LocalSplitU needs 32-bit accumulators", split))
-    if facts.stream_k and facts.four_waves:
+    if facts.checks.wave_tile is not None:
+        most = facts.checks.wave_tile
+        out.append(
+            (
+                "G6",
+                f"this tensilelite knows wave tiles up to {most}",
+                (col("wtm") > most) | (col("wtn") > most),
+            )
+        )
+    if facts.stream_k and facts.checks.four_waves:
         out.append(("S1", "this tensilelite's Stream-K needs four waves", col("waves") != 4))
     return out
 
@@ -269,7 +306,8 @@ def _buffer(facts: KernelFacts, depth: pl.Expr, value: Callable[[str], pl.Expr |
         direct = value(f"DirectToVgpr{side}")
         if direct is not None:
             padded = pl.when(direct.cast(pl.Boolean)).then(0.0).otherwise(padded)
-        total = total + padded
+        align = 256.0 / size
+        total = total + (padded.floor() / align).ceil() * align
     return total
 
 
@@ -281,8 +319,13 @@ def _lds(facts: KernelFacts, buffers: pl.Expr) -> Rule:
     return ("L2", f"the tile doesn't fit the {facts.lds_bytes // 1024} KiB of LDS", needed > facts.lds_bytes)
 
 
-def _loads(facts: KernelFacts, side: str, tile: pl.Expr, depth: pl.Expr, width: pl.Expr) -> list[Rule]:
+def _loads(
+    facts: KernelFacts, side: str, tile: pl.Expr, depth: pl.Expr, width: pl.Expr, direct: pl.Expr | None
+) -> list[Rule]:
     elements = tile * depth
+    if direct is not None:
+        # Waves along the other dimension each load their own copy into registers.
+        elements = elements * pl.when(direct).then(pl.col("wgn" if side == "A" else "wgm")).otherwise(1)
     wide = width.clip(1)
     coalesced = tile if _contiguous_free(facts, side) else depth
     given = width > 0
@@ -305,6 +348,17 @@ def _loads(facts: KernelFacts, side: str, tile: pl.Expr, depth: pl.Expr, width: 
             f"GlobalReadVectorWidth{side} doesn't divide the contiguous dimension",
             given & (coalesced % wide != 0),
         ),
+        *(
+            [
+                (
+                    "V2",
+                    "GlobalReadVectorWidthB doesn't divide the instruction's N",
+                    given & (pl.col("in") % wide != 0),
+                )
+            ]
+            if side == "B" and _contiguous_free(facts, "B")
+            else []
+        ),
         (
             "V2",
             "width -2 is for skinny tiles of an operand contiguous along its free dimension",
@@ -325,7 +379,14 @@ def _to_vgpr(
 ) -> list[Rule]:
     name = f"DirectToVgpr{side}"
     other = pl.col("wgn" if side == "A" else "wgm")
-    out: list[Rule] = [("E4", f"{name}: waves along the other dimension", on & (other != 1))]
+    out: list[Rule] = []
+    if facts.checks.vgpr_row:
+        out.append(("E4", f"{name}: waves along the other dimension", on & (other != 1)))
+    # Blocks of an instruction lie along the waves of M, and what is left of them along N.
+    blocks = pl.col("ib") > 1
+    if side == "B":
+        blocks = blocks & (pl.col("wgm") > 1)
+    out.append(("E4", f"{name}: instructions with blocks along the other dimension", on & blocks))
     if width is not None:
         narrow = (width > 0) & (width * facts.element_bytes < 4)
         out.append(("E3", f"{name}: loads of less than 4 bytes", on & narrow))
@@ -338,6 +399,11 @@ def _to_vgpr(
             ("E3", f"{name}: VectorWidth must equal the load width", on & (width > 0) & (resolved != width))
         )
     return out
+
+
+def _packed(facts: KernelFacts, side: str) -> bool:
+    """Whether values that go to registers are packed there: small types of an operand along its free dimension."""
+    return facts.element_bytes < 4 and _contiguous_free(facts, side)
 
 
 def auto_vector_width(facts: KernelFacts, wave_tile: pl.Expr) -> pl.Expr:

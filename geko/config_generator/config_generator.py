@@ -15,7 +15,7 @@ from geko.config_generator import cms as schedules
 from geko.config_generator import config_sections_generator as sections
 from geko.config_generator.cluster_sizes import cluster
 from geko.config_generator.config_merger import MergedSpace, merge
-from geko.config_generator.dialect import NEWEST, Dialect, detect, named, translate
+from geko.config_generator.dialect import NEWEST, Dialect, detect, named, spelled_type, translate
 from geko.config_generator.fork_param_generator import SizeSpace, build, profile_family
 from geko.config_generator.fork_params.optimization_param import Entry, ProfileInput
 from geko.config_generator.fork_params.post_processor import PostInput
@@ -168,10 +168,18 @@ def size_space(
     """Search space of one size of a request.
 
     Raises:
-        InputError: no macro tile is left (default rules).
+        InputError: no macro tile is left (default rules), or the tensilelite at hand has no Stream-K for the type.
     """
     settings, gemm = request.settings, request.gemm
     kind, arch = gemm.gemm_type, settings.arch
+    known = dialect.checks.stream_k_types
+    if settings.stream_k and known is not None:
+        letters = {sections.mapped_letter(str(item)) for item in (kind.data_type, kind.dest_data_type)}
+        if not letters <= known:
+            raise InputError(
+                f"the tensilelite {dialect.version} of this checkout has Stream-K for {', '.join(sorted(known))} only: "
+                "tune with StreamK 0", value="".join(sorted(letters)),
+            )  # fmt: skip
     profile = ProfileInput(
         size=size,
         data_type=str(kind.data_type),
@@ -204,7 +212,7 @@ def size_space(
         tuple(cms_entries),
     )
     block = gemm.mx_format[0] if gemm.mx_format is not None and query.vetted else None
-    return build(post, query, mx_block=block, four_waves=dialect.four_waves)
+    return build(post, query, mx_block=block, checks=dialect.checks)
 
 
 def plan(
@@ -238,7 +246,10 @@ def assemble(request: Request, space: MergedSpace, stem: str, dialect: Dialect =
     for size in space.sizes:
         if notes:
             space.notes[size] = (*space.notes.get(size, ()), *notes)
-    problem = sections.problem_type(request)
+    problem = [
+        replace(line, value=spelled_type(line.value, dialect)) if line.key.endswith("DataType") else line
+        for line in sections.problem_type(request)
+    ]
     if not dialect.strategy:
         order = {key: index for index, key in enumerate(sections.OLD_ORDER)}
         problem.sort(key=lambda line: order.get(line.key, 4.5))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from geko.candidates.validity import NEWEST_CHECKS, Checks
 from geko.config_generator.fork_params.mi_group import MiGroup
 from geko.config_generator.fork_params.optimization_param import Entry, ForkParam, ForkSpace
 from geko.config_generator.tables import Table, canonical, read_table
@@ -15,6 +17,9 @@ from geko.errors import InputError
 from geko.hipblaslt import TENSILE_PACKAGES, tensile_has_ductile, tensile_version
 
 _TABLE_FILES = ("Common/ValidParameters.py", "Common/GlobalParameters.py", "Common.py")
+# Matrix instructions are looked up in a list of wave tiles up to so many; newer versions have -1 in place of the list.
+_LISTED = re.compile(r"""["']MatrixInstruction["'] *: *(?!-1)\w""")
+_WAVE_TILE = re.compile(r"^validTT *= *(\d+)", re.MULTILINE)
 _STREAM_K = {"StreamK": 3, "DataParallel": 3, "None": 0}
 
 
@@ -26,16 +31,18 @@ class Dialect:
         strategy: Stream-K is ``TileProcessingStrategy`` and ``WorkAssignment``; before, an integer
         ``StreamK``.
         known: its kernel parameters with their legal values; None when it wasn't looked at, then everything is written.
-        four_waves: its Stream-K kernels need four waves a workgroup.
+        checks: what it checks otherwise than the newest.
         version: its version. One refuses configs of another major version, and of a later minor one.
         ductile: it has the genetic algorithm.
+        fnuz: 8-bit floats of the fnuz kind have letters of their own; before 1.0, F8 and B8 meant what the chip has.
     """
 
     strategy: bool = True
     known: Table | None = None
-    four_waves: bool = False
+    checks: Checks = NEWEST_CHECKS
     version: str = "5.0.0"
     ductile: bool = True
+    fnuz: bool = True
 
 
 NEWEST = Dialect()
@@ -74,12 +81,40 @@ def detect(hipblaslt: str | Path | None) -> Dialect:
         ]
         names = read_table(texts)
         if names:
-            waves = base / "SolutionStructs.py"
-            four = waves.is_file() and "MIWaveGroup0*MIWaveGroup1=4" in waves.read_text(encoding="utf-8")
             version = tensile_version(base) or NEWEST.version
             strategy = "TileProcessingStrategy" in names
-            return Dialect(strategy, names, four, version, tensile_has_ductile(base))
+            return Dialect(
+                strategy, names, _checks(base, texts), version, tensile_has_ductile(base), _has_fnuz(base)
+            )  # fmt: skip
     return NEWEST
+
+
+#: Where the letters of data types stand: to 0.12, and after.
+_TYPE_FILES = ("TensileInstructions/DataType.py", "Common/DataType.py")
+
+
+def _has_fnuz(package: Path) -> bool:
+    path = next((package / name for name in _TYPE_FILES if (package / name).is_file()), None)
+    return path is None or re.search(r"""["']F8N["']""", path.read_text(encoding="utf-8")) is not None
+
+
+def spelled_type(letters: str, dialect: Dialect) -> str:
+    """Letters of a data type, such as ``"F8N"`` or ``"F8NB8N"``, as a tensilelite spells them."""
+    return letters if dialect.fnuz or "8" not in letters else letters.replace("N", "")
+
+
+def _checks(package: Path, tables: list[str]) -> Checks:
+    """What the solution code of a tensilelite of before 2025 (one module) asks for; later ones ask for none of it."""
+    path = package / "SolutionStructs.py"
+    code = path.read_text(encoding="utf-8") if path.is_file() else ""
+    listed = any(_LISTED.search(text) for text in tables)
+    most = next((int(found[1]) for text in tables if (found := _WAVE_TILE.search(text))), None)
+    return Checks(
+        four_waves="MIWaveGroup0*MIWaveGroup1=4" in code,
+        wave_tile=most if listed else None,
+        vgpr_row="MIWaveGroup[1] and MatrixInstBN should be 1 for DirectToVgprA" in code,
+        stream_k_types=frozenset("SHB") if "for DataType not yet supported with StreamK" in code else None,
+    )
 
 
 def translate(params: ForkSpace, group: MiGroup, dialect: Dialect) -> tuple[ForkSpace, MiGroup, list[str]]:
@@ -98,6 +133,7 @@ def translate(params: ForkSpace, group: MiGroup, dialect: Dialect) -> tuple[Fork
     if dialect.known is None:
         return params, MiGroup(group.frame, cms), []
     left: set[str] = set()
+    group = MiGroup(_small_wave_tiles(group.frame, dialect.checks.wave_tile, left), cms)
     kept = []
     for param in params.params:
         values = _allowed(param.name, param.values, dialect.known, left)
@@ -165,6 +201,16 @@ def _tiles(group: MiGroup, known: Table, left: set[str]) -> pl.DataFrame:
                 pl.Series(name, [None if value is None else good[value] for value in frame[name].to_list()])
             )
     return frame
+
+
+def _small_wave_tiles(frame: pl.DataFrame, most: int | None, left: set[str]) -> pl.DataFrame:
+    """Macro tiles without those whose wave tile the list of instructions doesn't hold: one of them would end the run."""
+    if most is None:
+        return frame
+    good = frame.filter((pl.col("wtm") <= most) & (pl.col("wtn") <= most))
+    if good.height < frame.height:
+        left.add(f"MatrixInstruction with a wave tile above {most}")
+    return good
 
 
 def _old_param(param: ForkParam) -> ForkParam | None:

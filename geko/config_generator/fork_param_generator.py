@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from geko.candidates.validity import NEWEST_CHECKS, Checks
 from geko.config_generator.fork_params.depth import subtile_entries
 from geko.config_generator.fork_params.hw_profiles.gfx942 import profiles as gfx942
 from geko.config_generator.fork_params.hw_profiles.gfx950 import profiles as gfx950
@@ -66,7 +67,7 @@ class SizeSpace:
 
 
 def build(
-    post: PostInput, query: TileQuery, *, mx_block: int | None = None, four_waves: bool = False
+    post: PostInput, query: TileQuery, *, mx_block: int | None = None, checks: Checks = NEWEST_CHECKS
 ) -> SizeSpace:
     """Build the search space of ``query.size``.
 
@@ -74,7 +75,7 @@ def build(
         post: GEMM, space and forced values.
         query: the same GEMM for the designer.
         mx_block: elements a scale when scale loads are to be checked.
-        four_waves: see :class:`geko.candidates.validity.KernelFacts`.
+        checks: see :class:`geko.candidates.validity.KernelFacts`.
 
     Raises:
         InputError: no macro tile is left for this size (default rules only), or the data type can't be tuned.
@@ -98,9 +99,9 @@ def build(
     if query.vetted:
         group.frame = _over_depths(query, params, frame, mx_block)
     if not original:
-        _refined(post, params, group, four_waves)
+        _refined(post, params, group, checks)
         if group.frame.is_empty() and not group.cms and post.mt_du is None:
-            found, extra = _loosened(post, query, params, group, mx_block, four_waves) or (found, "")
+            found, extra = _loosened(post, query, params, group, mx_block, checks) or (found, "")
             notes += (f"filters loosened: {extra}",) if extra else ()
     else:
         apply(post, params, group)
@@ -113,10 +114,10 @@ def build(
     return SizeSpace(query.size, params, group, found, notes)
 
 
-def _refined(post: PostInput, params: ForkSpace, group: MiGroup, four_waves: bool) -> None:
+def _refined(post: PostInput, params: ForkSpace, group: MiGroup, checks: Checks) -> None:
     """Default rules: the original's steps, but those that look at all tiles at once work per tile."""
     apply_default(post, params, group)
-    refine(post, params, group, four_waves=four_waves)
+    refine(post, params, group, checks=checks)
 
 
 def apply_default(post: PostInput, params: ForkSpace, group: MiGroup) -> None:
@@ -153,7 +154,7 @@ def _loosened(
     params: ForkSpace,
     group: MiGroup,
     mx_block: int | None,
-    four_waves: bool,
+    checks: Checks,
 ) -> tuple[Design, str] | None:
     """Filters chose tiles that can't be built: loosen them until some can, and put those into the group.
 
@@ -183,7 +184,7 @@ def _loosened(
         fresh = PROFILES[post.family, post.space](post.gemm)
         if query.vetted:
             other.frame = _over_depths(loose, fresh, other.frame, mx_block)
-        _refined(post, fresh, other, four_waves)
+        _refined(post, fresh, other, checks)
         if not other.frame.is_empty():
             params.params, params.groups = fresh.params, fresh.groups
             group.frame = other.frame

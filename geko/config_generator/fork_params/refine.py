@@ -12,7 +12,14 @@ from typing import Any
 
 import polars as pl
 
-from geko.candidates.validity import KernelFacts, auto_vector_width, drop_invalid, why_refused
+from geko.candidates.validity import (
+    NEWEST_CHECKS,
+    Checks,
+    KernelFacts,
+    auto_vector_width,
+    drop_invalid,
+    why_refused,
+)
 from geko.config_generator.fork_params.depth import element_bytes
 from geko.config_generator.fork_params.mi_group import MiGroup
 from geko.config_generator.fork_params.optimization_param import ForkSpace, ProfileInput
@@ -26,6 +33,8 @@ TILE_AXES = (
     "ClusterLocalRead",
     "DirectToVgprA",
     "DirectToVgprB",
+    "WaveSeparateGlobalReadA",
+    "WaveSeparateGlobalReadB",
     "GlobalReadVectorWidthA",
     "GlobalReadVectorWidthB",
     "VectorWidthA",
@@ -33,7 +42,7 @@ TILE_AXES = (
 )
 
 
-def facts_of(gemm: ProfileInput, fixed: dict[str, Any], *, four_waves: bool = False) -> KernelFacts:
+def facts_of(gemm: ProfileInput, fixed: dict[str, Any], *, checks: Checks = NEWEST_CHECKS) -> KernelFacts:
     """What the validity rules need to know of a GEMM."""
     return KernelFacts(
         gemm.data_type,
@@ -43,11 +52,11 @@ def facts_of(gemm: ProfileInput, fixed: dict[str, Any], *, four_waves: bool = Fa
         compute_type=gemm.compute_type,
         fixed=fixed,
         stream_k=gemm.stream_k,
-        four_waves=four_waves,
+        checks=checks,
     )
 
 
-def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bool = False) -> None:
+def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, checks: Checks = NEWEST_CHECKS) -> None:
     """Move tile-dependent axes into the entries and drop what can't be built, in place.
 
     Raises nothing: an empty frame is for the caller to report, it knows the size.
@@ -77,7 +86,7 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bo
     if not exhaustive:
         fixed.pop("GlobalReadVectorWidthA", None)
         fixed.pop("GlobalReadVectorWidthB", None)
-    facts = facts_of(gemm, fixed, four_waves=four_waves)
+    facts = facts_of(gemm, fixed, checks=checks)
     combined, frame = frame, drop_invalid(facts, frame)
     if frame.is_empty():
         group.refused = why_refused(facts, combined)
@@ -96,6 +105,8 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, four_waves: bo
             widths = [name for name in widths if name in carried]
         for name in (*widths, *rest):
             frame = _add_axis(post, params, facts, frame, name, forced=name in carried)
+            if len(params.values(name)) == 1:
+                fixed[name] = params.values(name)[0]  # later rules look at it
         frame = _only_distinct(facts, frame)
     group.frame = _ordered(frame)
 
