@@ -17,6 +17,8 @@ WITH o AS (
     -- Kind and outcome of the first stage that failed.
     SELECT run_id, problem_id, arg_min(kind, (stage, outcome)) AS kind, arg_min(outcome, (stage, outcome)) AS outcome,
            bool_or(outcome IN ('no_solution', 'unsupported')) AS no_solution,
+           -- As view run_no_stock has it.
+           bool_or(kind = 'baseline' AND outcome IN ('no_solution', 'unsupported')) AS no_stock,
            -- A shape that failed under one of the libraries half way has pairs, but they prove nothing.
            min(outcome) FILTER (WHERE kind = 'compare') AS compare_failure,
            -- The reference library has one, or it would not have come so far.
@@ -29,11 +31,11 @@ WITH o AS (
 ), facts AS (
     SELECT
         o.run_id, o.run_kind, o.simulated, o.keep_thr, o.up_thr, o.err_thr, o.verify, o.rule, o.confirm_budget, o.max_workspace,
-        o.run_kind = 'tune' AND ns.problem_id IS NOT NULL AND w.solution_id IS NOT NULL AS is_new,
+        o.run_kind = 'tune' AND c.us IS NULL AND coalesce(f.no_stock, false) AND w.solution_id IS NOT NULL AS is_new,
         c.problem_id, c.seq, c.call_count, c.us AS us_baseline, c.share_pct, c.kept,
         w.solution_id AS winner_id, w.is_stock_choice, x.solution_id AS choice_id,
         a.reference_id, a.tuned_id, coalesce(a.is_compared, false) AS is_compared,
-        u.n_pairs, u.n_looks, u.n_candidates, u.us_reference, coalesce(u.us_tuned, if(ns.problem_id IS NULL, NULL, a.tuned_us)) AS us_tuned,
+        u.n_pairs, u.n_looks, u.n_candidates, u.us_reference, coalesce(u.us_tuned, if(c.us IS NULL AND f.no_stock, a.tuned_us, NULL)) AS us_tuned,
         u.ratio, u.ratio_low, u.ratio_high, u.log_ratio_se,
         u.confidence, cf.state, cf.n_needed, cf.spread,
         k.outcome AS check_outcome, k.norm_error, k.solution_id AS checked_id, g.us AS us_unlimited,
@@ -49,7 +51,6 @@ WITH o AS (
     LEFT JOIN run_arms AS a ON a.run_id = c.run_id AND a.problem_id = c.problem_id
     LEFT JOIN run_check AS k ON k.run_id = c.run_id AND k.problem_id = c.problem_id
     LEFT JOIN run_unlimited AS g ON g.run_id = c.run_id AND g.problem_id = c.problem_id
-    LEFT JOIN run_no_stock AS ns ON ns.run_id = c.run_id AND ns.problem_id = c.problem_id
     LEFT JOIN f ON f.run_id = c.run_id AND f.problem_id = c.problem_id
 ), classed AS (
     SELECT *,
