@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from search_support import ask, write_log
+from search_support import Searched, ask, write_log
 
 from geko.errors import RunFailedError
 from geko.library.model import load_collection
@@ -201,3 +202,35 @@ def test_no_device_left_is_an_error_and_the_next_start_goes_on(
     monkeypatch.delenv("GEKO_SIM_FAULTS")
     result = run_search(tmp_path / "g.duckdb", source, options, verbose=0)
     assert set(result.table["verdict"].to_pylist()) == {"not_important"}
+
+
+def test_a_check_that_hangs_costs_its_shape_the_verdict_and_no_more(
+    searched: Searched,
+    tmp_path: Path,
+    simulated_cache: Path,
+    repo_root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Checks are silent for minutes, so only their time limit ends them; it grows with the size, these are small. Search and
+    baselines are there already."""
+    db = tmp_path / "g.duckdb"
+    shutil.copyfile(searched.db, db)
+    log = write_log(repo_root, tmp_path / "two.yaml", [(4096, 16, 14336), (6144, 16, 4096)])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(simulated_cache))
+    monkeypatch.setenv("GEKO_SIM_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("GEKO_SIM_FAULTS", f"hang:M=6144,N=16,K=4096,{CHECK}")
+    more: dict[str, Any] = {"workdir": tmp_path / "out", "rule": "point", "rounds": 1, "max_attempts": 1}
+    result = run_search(
+        db, Source("log", (log,)), replace(searched.options, job_timeout=6.0, **more), verbose=0
+    )
+    assert (result.state, result.exit_code) == ("finished", 0)
+    rows = {row["gemm"]: row for row in result.table.to_pylist()}
+    hung = rows.pop("BBS_TN 6144×16×4096")
+    assert hung["verdict"] == "device_fault" and hung["uplift"] > 1.03
+    assert hung["reason"].endswith(
+        "nothing shows that its result is right: the verify job ended with timeout"
+    )
+    assert [row["verdict"] for row in rows.values()] == ["kept"]
+    final = load_collection(tmp_path / "out" / "final_libs")
+    assert not any(size[0][:4] == [6144, 16, 1, 4096] for library in final for size in library.sizes)
+    assert ask(db, "SELECT count(*) AS n FROM job WHERE state IN ('pending', 'leased')") == [{"n": 0}]

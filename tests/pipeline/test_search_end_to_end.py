@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import json
@@ -202,16 +203,33 @@ def test_export_needs_nothing_but_the_warehouse(searched: Searched, tmp_path: Pa
         assert path.read_bytes() == (searched.out / "final_libs" / path.name).read_bytes()
 
 
-def test_interrupted_and_killed_runs_end_with_the_same_bytes(searched: Searched, tmp_path: Path) -> None:
+def working_runner(parent: int) -> int | None:
+    """A runner process of a run that has a program at work, if there is one now."""
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it may have ended
+            words = (place / "cmdline").read_bytes().decode().split("\0")
+            is_ours = "geko.runners" in words and words[words.index("--parent") + 1] == str(parent)
+            if is_ours and (place / "task" / place.name / "children").read_text().strip():
+                return int(place.name)
+    return None
+
+
+def test_runs_that_were_interrupted_and_killed_or_lost_a_runner_end_with_the_same_bytes(
+    searched: Searched, tmp_path: Path
+) -> None:
     db, out = tmp_path / "k.duckdb", tmp_path / "out"
 
-    def start_and_stop(number: int, stage: str) -> int:
-        errors = tmp_path / f"{stage}.log"
+    def start(name: str) -> tuple[subprocess.Popen[bytes], Path]:
+        errors = tmp_path / f"{name}.log"
         with errors.open("w") as handle:
             process = subprocess.Popen(
                 [sys.executable, "-c", PROGRAM, str(db), str(searched.log), str(out)], stderr=handle,
                 env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
             )  # fmt: skip
+        return process, errors
+
+    def start_and_stop(number: int, stage: str) -> int:
+        process, errors = start(stage)
         deadline = time.monotonic() + 60
         n_jobs = len(SHAPES) - (0 if stage == "baseline" else 2)
         while f"{stage}: {n_jobs} job" not in errors.read_text():
@@ -226,7 +244,15 @@ def test_interrupted_and_killed_runs_end_with_the_same_bytes(searched: Searched,
 
     assert start_and_stop(signal.SIGINT, "baseline") == 130
     assert start_and_stop(signal.SIGKILL, "search") == -signal.SIGKILL
-    run_search(db, searched.source, replace(searched.options, workdir=out), verbose=0)
+    # The third start goes on to the end, although one of its runners is killed in the middle of its work.
+    process, errors = start("end")
+    while (runner := working_runner(process.pid)) is None:
+        assert process.poll() is None, errors.read_text()
+        time.sleep(0.01)
+    os.kill(runner, signal.SIGKILL)
+    assert process.wait(120) == 0, errors.read_text()
+    assert "ended (signal 9); started again" in errors.read_text()
+    assert value(db, "SELECT count(*) FROM job_attempt WHERE outcome = 'lost'") >= 1
     # Moments and paths are those of the run.
     skipped = {"run_state.json", "MatchTable.yaml", "geko_build.json"}
     for path in searched.out.rglob("*"):
