@@ -59,6 +59,8 @@ class KernelFacts:
         fixed: parameters that are the same in all rows.
         stream_k: Stream-K kernels.
         checks: of the tensilelite at hand.
+        open: columns that are still to come and that may keep an operand out of LDS (``DirectToVgprA``/``B``): until then
+            what depends on the bytes in LDS is judged in their favour, or not at all.
     """
 
     data_type: str
@@ -70,6 +72,7 @@ class KernelFacts:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     stream_k: bool = False
     checks: Checks = NEWEST_CHECKS
+    open: frozenset[str] = frozenset()
 
 
 def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
@@ -89,7 +92,10 @@ def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
     if has("DepthU"):
         out += _depth(value("DepthU"))
         cluster = value("ClusterLocalRead") if has("ClusterLocalRead") else None
-        if has("VectorWidthA", "VectorWidthB"):  # padding depends on them, and with it the width of the reads
+        is_open = any(not has(name) for name in facts.open)
+        if (
+            has("VectorWidthA", "VectorWidthB") and not is_open
+        ):  # padding depends on them, and with it the width of the reads
             out += _local_reads(facts, value("DepthU"), cluster)
         buffers = value("1LDSBuffer") if has("1LDSBuffer") else pl.lit(1)
         out.append(_lds(facts, buffers))
@@ -279,6 +285,7 @@ def _buffer(facts: KernelFacts, depth: pl.Expr, value: Callable[[str], pl.Expr |
     col, size = pl.col, facts.element_bytes
     padded16 = (col("ib") == 1) & (col("im") == 16)
     read_width, total = col("_read"), pl.lit(0.0)
+    may_go: list[pl.Expr] = []
     for side, tile in (("A", "mt0"), ("B", "mt1")):
         plain = col(tile) * depth * size
         vector, width = value(f"VectorWidth{side}"), value(f"GlobalReadVectorWidth{side}")
@@ -307,8 +314,12 @@ def _buffer(facts: KernelFacts, depth: pl.Expr, value: Callable[[str], pl.Expr |
         if direct is not None:
             padded = pl.when(direct.cast(pl.Boolean)).then(0.0).otherwise(padded)
         align = 256.0 / size
-        total = total + (padded.floor() / align).ceil() * align
-    return total
+        aligned = (padded.floor() / align).ceil() * align
+        total = total + aligned
+        if direct is None and f"DirectToVgpr{side}" in facts.open:
+            may_go.append(aligned)
+    # One operand at most goes to registers.
+    return total - pl.max_horizontal(may_go) if may_go else total
 
 
 def _lds(facts: KernelFacts, buffers: pl.Expr) -> Rule:
@@ -322,11 +333,20 @@ def _lds(facts: KernelFacts, buffers: pl.Expr) -> Rule:
 def _loads(
     facts: KernelFacts, side: str, tile: pl.Expr, depth: pl.Expr, width: pl.Expr, direct: pl.Expr | None
 ) -> list[Rule]:
-    elements = tile * depth
-    if direct is not None:
-        # Waves along the other dimension each load their own copy into registers.
-        elements = elements * pl.when(direct).then(pl.col("wgn" if side == "A" else "wgm")).otherwise(1)
     wide = width.clip(1)
+
+    def uneven(elements: pl.Expr) -> pl.Expr:
+        loads = elements // wide
+        return (elements % wide != 0) | (loads % pl.col("threads") != 0) | (loads == 0)
+
+    # Waves along the other dimension each load their own copy into registers.
+    copies = pl.col("wgn" if side == "A" else "wgm")
+    if direct is not None:
+        bad = uneven(tile * depth * pl.when(direct).then(copies).otherwise(1))
+    else:
+        bad = uneven(tile * depth)
+        if f"DirectToVgpr{side}" in facts.open:
+            bad = bad & uneven(tile * depth * copies)
     coalesced = tile if _contiguous_free(facts, side) else depth
     given = width > 0
     return [
@@ -338,10 +358,7 @@ def _loads(
         (
             "G5",
             f"the loads of {side} don't split evenly over the threads",
-            given
-            & (
-                (elements % wide != 0) | (elements // wide % pl.col("threads") != 0) | (elements // wide == 0)
-            ),
+            given & bad,
         ),
         (
             "V2",

@@ -139,3 +139,19 @@ def test_fnuz_types_had_the_letters_of_the_others(letters: str, older: str) -> N
         config = next(iter(generate(given, dialect=Dialect(fnuz=fnuz))))
         problem = config.data["BenchmarkProblems"][0][0]
         assert problem["DataType"] == expected and problem["DestDataType"] == "B"
+
+
+def test_depths_that_fit_with_an_operand_in_registers_alone() -> None:
+    """Which depths go together with a tile is only known when it is known which operand needs no LDS."""
+    keys = {
+        "DataType": "S",
+        "DestDataType": "S",
+        "TRANSA": "N",
+        "StreamK": False,
+        "Sizes": [[768, 3072, 1, 2048]],
+    }
+    (request,) = requests(**keys)
+    frame = size_space(request, request.sizes[0]).group.frame
+    large = frame.filter((pl.col("mt0") == 768) & (pl.col("mt1") == 32) & (pl.col("DepthU") == 64))
+    assert large.height and large["DirectToVgprA"].all()
+    assert set(frame["DirectToVgprA"].to_list()) == {False, True}

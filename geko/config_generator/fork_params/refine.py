@@ -8,6 +8,7 @@ benchmarked spaces also the axes of :data:`TILE_AXES` whose values only suit som
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -87,6 +88,11 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, checks: Checks
         fixed.pop("GlobalReadVectorWidthA", None)
         fixed.pop("GlobalReadVectorWidthB", None)
     facts = facts_of(gemm, fixed, checks=checks)
+    if exhaustive:
+        # These become columns below.
+        names = (f"DirectToVgpr{side}" for side in "AB" if len(_to_vgpr(params, side)) > 1)
+        facts = replace(facts, open=frozenset(names))
+        carried |= facts.open
     combined, frame = frame, drop_invalid(facts, frame)
     if frame.is_empty():
         group.refused = why_refused(facts, combined)
@@ -103,7 +109,8 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, checks: Checks
         if gemm.family == "gfx950":
             # The narrow load splits evenly for every tile and depth of these spaces, and -1 always does.
             widths = [name for name in widths if name in carried]
-        for name in (*widths, *rest):
+        direct = [name for name in rest if name in facts.open]
+        for name in (*widths, *direct, *(name for name in rest if name not in direct)):
             frame = _add_axis(post, params, facts, frame, name, forced=name in carried)
             if len(params.values(name)) == 1:
                 fixed[name] = params.values(name)[0]  # later rules look at it
