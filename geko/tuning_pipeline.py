@@ -289,8 +289,8 @@ class ConfigureRun(Run):
             self._baseline(warehouse, ground, stages, protocols.baseline(self.options), "baseline", None)
         finally:
             stages.pool.stop()
-        self._require_baseline(warehouse, run_id)
         if not self._keep(warehouse, run_id):
+            self._require_baseline(warehouse, run_id)
             raise RunFailedError(
                 f"no GEMM reaches --keep-thr {self.options.effective_keep_thr('configure'):g} % of the workload's time: "
                 "there is nothing to tune (lower --keep-thr)"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tuning_support import LOG, UNTUNABLE, log_file, options, rows, source
+from tuning_support import LOG, NO_STOCK, UNTUNABLE, log_file, options, rows, source
 
 from geko.errors import InputError, RunFailedError, UsageError
 from geko.log import logger
@@ -196,10 +196,12 @@ def test_a_grid_and_the_command_line_win_over_the_file(tmp_path: Path) -> None:
     path.write_text(
         GENERATOR.split("GemmProblems")[0] + "SIZE_OPTION: 1\nGRID_DENSITY: 5\nCUs: 4\n", encoding="utf-8"
     )
-    asked = TuneOptions(devices=(), arch="gfx950_128cu", settings={"MI_FILTER": 0})
+    asked = TuneOptions(
+        devices=(), arch="gfx950_128cu", backend="ductile", settings={"MI_FILTER": 2, "MFMA": [32, 32, 16, 1]}
+    )
     found = dry_configure(Source("list", (path,)), asked)
     text = "\n".join(found.lines)
-    assert "ARCH: gfx950_128cu  (command line)" in text and "MI_FILTER: 0  (command line)" in text
+    assert "ARCH: gfx950_128cu  (command line)" in text and "MI_FILTER: 2  (command line)" in text
     assert f"SIZE_OPTION: 1  ({path}:" in text
     assert found.table.num_rows > 100 and set(found.table["state"].to_pylist()) == {"kept"}
     assert not list(tmp_path.glob("**/*_0.yaml"))
@@ -237,9 +239,16 @@ def test_what_has_to_be_known_is_asked_for(tmp_path: Path) -> None:
 def test_a_threshold_takes_a_baseline_and_leaves_small_gemms_out(tmp_path: Path) -> None:
     db, out = tmp_path / "g.duckdb", tmp_path / "out"
     result = run_configure(
-        db, source(log_file(tmp_path)), options(out, keep_thr=40.0, backend="tensile"), verbose=0
+        db,
+        source(log_file(tmp_path, LOG + NO_STOCK)),
+        options(out, keep_thr=40.0, backend="tensile"),
+        verbose=0,
     )
-    assert result.table["config"].to_pylist() == ["BBS_TN_0"]
+    # What the library has no solution for has no share of the time, and nothing but tuning can serve it.
+    assert result.table["config"].to_pylist() == ["BBS_TN_0", "HHS_TN_0"]
     assert (out / "summary.csv").is_file()
+    alone = options(tmp_path / "alone", keep_thr=40.0, backend="tensile")
+    result = run_configure(tmp_path / "h.duckdb", source(log_file(tmp_path, NO_STOCK)), alone, verbose=0)
+    assert result.table["config"].to_pylist() == ["HHS_TN_0"]
     (run,) = rows(db, "SELECT simulated, environment_id IS NOT NULL AS has FROM run")
     assert run == {"simulated": True, "has": True}
