@@ -13,9 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from geko.config_generator.config_generator import generate, run
+from geko.config_generator.config_generator import run
 from geko.config_generator.load_input_config import load_requests
 from geko.config_generator.output_writer import render
+from geko.config_generator.spaces import generate
 
 BASE = {
     "TRANSA": "T",

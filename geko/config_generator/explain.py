@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from geko.config_generator.config_generator import size_space, tile_query
 from geko.config_generator.load_input_config import Request, requests_for
 from geko.config_generator.mi_designer import MI_COLUMNS
 from geko.config_generator.mi_report import explain
 from geko.config_generator.schema import parse_assignments
 from geko.config_generator.sizes import Size
+from geko.config_generator.spaces import size_space, tile_query
 from geko.domain.dtypes import TENSILE_TO_TOKEN
 from geko.domain.gemm import GemmConfig, GemmType
 from geko.errors import InputError, UsageError
@@ -56,9 +56,7 @@ class Explanation:
         if self.failure is not None:
             lines.append(f"no config: {self.failure}")
         else:
-            lines.append(
-                f"the config has {self.entries} entries of them and {self.kernels} kernels in all"
-            )
+            lines.append(f"the config has {self.entries} entries of them and {self.kernels} kernels in all")
         lines += [f"note: {note}" for note in self.notes]
         lines += [
             f"{count:6d}  {reason}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from geko.config_generator import config_generator
+from geko.config_generator import spaces
 from geko.config_generator.instructions import smallest
 from geko.config_generator.load_input_config import Request
 from geko.config_generator.mi_designer import (
@@ -87,7 +87,7 @@ def write_mi_logs(requests: Sequence[Request], folder: str | Path) -> list[tuple
         name = request.gemm.name
         for size in request.sizes:
             try:
-                entries = config_generator.size_space(request, size).group.entries()
+                entries = spaces.size_space(request, size).group.entries()
             except InputError as error:
                 entries = []
                 lines = [f"# {error}"]

@@ -12,12 +12,13 @@ import pytest
 import yaml
 
 from geko.config_generator.cms import read_kernels
-from geko.config_generator.config_generator import generate, run, size_space
+from geko.config_generator.config_generator import run
 from geko.config_generator.dialect import STREAM_K_INTEGER, detect
 from geko.config_generator.fork_params.param_meta import illegal
 from geko.config_generator.instructions import _tables
 from geko.config_generator.load_input_config import load_requests
 from geko.config_generator.output_writer import render
+from geko.config_generator.spaces import generate, size_space
 from geko.domain.arch import get_arch
 from geko.errors import InputError
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from geko.config_generator.config_generator import generate, size_space
 from geko.config_generator.config_sections_generator import iterations, launch_counts
 from geko.config_generator.constants import AREA_CAP, DATA_BYTES
 from geko.config_generator.fork_params.hw_profiles.gfx1250.profiles import (
@@ -16,6 +15,7 @@ from geko.config_generator.fork_params.hw_profiles.gfx1250.profiles import (
     xcc_remaps,
 )
 from geko.config_generator.load_input_config import Request, load_requests
+from geko.config_generator.spaces import generate, size_space
 
 BASE: dict[str, Any] = {
     "TRANSA": "T", "TRANSB": "N", "DataType": "B", "DestDataType": "B",

@@ -15,9 +15,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from geko.config_generator.config_generator import generate, size_space
 from geko.config_generator.load_input_config import Request, load_requests
 from geko.config_generator.mi_designer import MI_COLUMNS, TileQuery, design
+from geko.config_generator.spaces import generate, size_space
 from geko.config_generator.tile_model import NEAR_BEST, TileModel, machine
 from geko.config_generator.weights import BETA, EXPLORATION, TEMPERATURE, costs, probabilities
 from geko.domain.arch import get_arch, supported_archs

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from geko.candidates.validity import NEWEST_CHECKS, Checks, KernelFacts, drop_invalid
-from geko.config_generator.config_generator import assemble, generate, plan, size_space
 from geko.config_generator.dialect import NEWEST, Dialect, detect
 from geko.config_generator.load_input_config import load_requests
+from geko.config_generator.spaces import assemble, generate, plan, size_space
 from geko.errors import InputError
 
 BASE: dict[str, Any] = {"TRANSA": "T", "TRANSB": "N", "DataType": "B", "DestDataType": "B", "ComputeDataType": "S",

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from geko.config_generator.config_generator import generate
 from geko.config_generator.load_input_config import load_requests
 from geko.config_generator.output_writer import render
+from geko.config_generator.spaces import generate
 from geko.library import logic_yaml
 from geko.library.model import load_library
 from geko.simulator import make_root

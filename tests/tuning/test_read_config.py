@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from geko.config_generator.config_generator import generate
 from geko.config_generator.explain import explain_tiles, parse_gemm_name
 from geko.config_generator.load_input_config import load_requests, requests_for
 from geko.config_generator.output_writer import render
 from geko.config_generator.read_config import plain_problems, read_config, read_head
+from geko.config_generator.spaces import generate
 from geko.errors import InputError
 
 BASE = {"TRANSA": "T", "TRANSB": "N", "Sizes": [[512, 512, 1, 1040]]}
