@@ -1,4 +1,4 @@
-"""Writing files so that a reader sees the old content or the new, never half of it; and locks on files."""
+"""Files: written so that a reader sees the old content or the new, never half of it; checked before they are read; locks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,49 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from geko.errors import Interrupted
+from geko.errors import InputError, Interrupted, MissingFileError
 
 _POLL_S = 0.2
+
+
+def require_file(path: str | Path) -> None:
+    """Check that a path is a file that can be read as often as it takes.
+
+    Raises:
+        MissingFileError: there is nothing.
+        InputError: it is a folder or a pipe, or may not be read.
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise InputError("this is a folder: name its files, such as FOLDER/*", path=path)
+        if not path.exists():
+            raise MissingFileError("there is no such file", path=path)
+        if not path.is_file():
+            raise InputError(
+                "this is no regular file, and a pipe can't be read twice: write it to a file", path=path
+            )
+        path.open("rb").close()
+    except OSError as error:
+        if isinstance(error, MissingFileError):
+            raise
+        raise InputError(
+            f"this file can't be read: {error.strerror}; give its reader the right to (chmod +r)", path=path
+        ) from error
+
+
+def require_folder(path: str | Path) -> None:
+    """Check that a path is a folder.
+
+    Raises:
+        MissingFileError: there is nothing.
+        InputError: it is something else.
+    """
+    if Path(path).is_dir():
+        return
+    if not Path(path).exists():
+        raise MissingFileError("there is no such folder", path=path)
+    raise InputError("this is no folder: name the folder that holds the files", path=path)
 
 
 @contextlib.contextmanager

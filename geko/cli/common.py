@@ -45,6 +45,11 @@ def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 def with_parameters(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> Callable[..., Any]:
     """Give a function that takes keywords the parameters that Typer shall see."""
     keyword = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    for each in keyword:
+        for info in getattr(each.annotation, "__metadata__", ()):
+            if hasattr(info, "readable"):
+                # Whoever reads the file says what is wrong with it and what to do; the parser says nothing of the latter.
+                info.readable = False
     function.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
     function.__annotations__ = {each.name: each.annotation for each in keyword}
     function.__dict__.pop("__wrapped__", None)

@@ -200,7 +200,8 @@ def source_of(
     Raises:
         UsageError: none or several, or a file that isn't there.
     """
-    from geko.errors import UsageError
+    from geko.errors import InputError, MissingFileError, UsageError
+    from geko.fsio import require_file
     from geko.runs.options import Source
 
     given = [
@@ -214,8 +215,12 @@ def source_of(
         what = f"not {' and '.join(given)}" if given else "none was given"
         raise UsageError(f"exactly one of --workload-log, --list, --inline, --workload is needed; {what}")
     for path in [*(log or []), *([list_file] if list_file else [])]:
-        if not path.is_file():
-            raise UsageError(f"{given[0]}: file not found: {path}")
+        try:
+            require_file(path)
+        except MissingFileError:
+            raise UsageError(f"{given[0]}: file not found: {path}") from None
+        except InputError as error:
+            raise UsageError(f"{given[0]}: {error}") from None
     if log:
         return Source("log", paths=tuple(log))
     if list_file:

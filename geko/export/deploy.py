@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from geko.errors import InputError, UsageError
 from geko.export.record import record_files
-from geko.fsio import write_text_atomic
+from geko.fsio import require_file, write_text_atomic
 
 if TYPE_CHECKING:
     from geko.warehouse import Warehouse
@@ -127,6 +127,7 @@ def read_validators(path: str | Path) -> dict[str, str]:
     Raises:
         InputError: it has none.
     """
+    require_file(path)
     lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     cells = [line.split(",", 2) for line in lines if line.startswith("Validator,")]
     found = {cell[1].strip(): cell[2].strip() for cell in cells if len(cell) == 3}

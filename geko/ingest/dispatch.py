@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from geko.domain.identity import canonical_json
-from geko.errors import InputError, MissingFileError
+from geko.errors import InputError
+from geko.fsio import require_file
 from geko.ingest.formats import Format, Parsed, PartFormat, load, recognise
 from geko.ingest.hashing import content_sha256
 from geko.ingest.store import SourceFile, has_calls, put_file, put_identities, workload_steps
@@ -229,27 +230,6 @@ class _PutBehind:
                 self._wait()
         finally:
             self._pool.shutdown()
-
-
-def require_file(path: Path) -> None:
-    """Check that a path can be read as often as it takes.
-
-    Raises:
-        MissingFileError: there is nothing.
-        InputError: it is a folder or a pipe, or may not be read.
-    """
-    if path.is_dir():
-        raise InputError("this is a folder: name its files, such as FOLDER/*", path=path)
-    if not path.exists():
-        raise MissingFileError("there is no such file", path=path)
-    if not path.is_file():
-        raise InputError(
-            "this is no regular file, and a pipe can't be read twice: write it to a file", path=path
-        )
-    try:
-        path.open("rb").close()
-    except OSError as error:
-        raise InputError(f"this file can't be read: {error.strerror}", path=path) from error
 
 
 def recognised(path: Path) -> Format | None:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from geko.domain.identity import canonical_json, content_id
-from geko.errors import InputError, MissingFileError
+from geko.errors import InputError
+from geko.fsio import require_file
 from geko.ingest.dispatch import FileReport, State, ingest
 from geko.ingest.formats import TABLES, Parsed
 from geko.ingest.hashing import content_sha256
@@ -146,11 +147,12 @@ def ingest_libraries(
 
 
 def _files_of(root: Path) -> list[Path]:
-    if root.is_file():
-        return [root]
     if not root.is_dir():
-        raise MissingFileError("there is no such file or folder", path=root)
+        require_file(root)
+        return [root]
     files = [path for path in root.rglob("*") if path.suffix.lower() in _SUFFIXES and path.is_file()]
+    for path in files:
+        require_file(path)
     if not files:
         raise InputError("no YAML file below this folder: is it a folder of library logic?", path=root)
     return sorted(files)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from geko.errors import InputError, MissingFileError, ToolError
-from geko.fsio import write_text_atomic
+from geko.errors import InputError, ToolError
+from geko.fsio import require_folder, write_text_atomic
 from geko.hipblaslt import HipblasltRoot
 from geko.library.model import Library, load_library
 
@@ -35,8 +35,7 @@ def logic_files(lib_dir: str | Path) -> list[Path]:
         InputError: it holds none.
     """
     root = Path(lib_dir)
-    if not root.is_dir():
-        raise MissingFileError("no such directory", path=root)
+    require_folder(root)
     files = sorted(path for path in root.glob("**/*.yaml") if path.is_file() and path.name != MATCH_TABLE)
     if not files:
         raise InputError(f"No valid libraries found in '{root}'")

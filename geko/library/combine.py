@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from geko.errors import InputError, MissingFileError
+from geko.errors import InputError
+from geko.fsio import require_folder
 from geko.library import edit, logic_yaml
 from geko.library.check import require_sound
 from geko.library.frames import require_columns, to_polars
@@ -121,8 +122,7 @@ def merge_solutions(
         InputError: no file matches, or files of one name have different problem types or architectures.
     """
     root = Path(input_dir)
-    if not root.is_dir():
-        raise MissingFileError("no such directory", path=root)
+    require_folder(root)
     groups: dict[str, list[Path]] = {}
     for path in sorted(path for path in root.glob(pattern) if path.is_file()):
         groups.setdefault(path.name, []).append(path)

@@ -26,8 +26,8 @@ from typing import Any, Literal
 
 import yaml
 
-from geko.errors import InputError, MissingFileError
-from geko.fsio import write_text_atomic
+from geko.errors import InputError
+from geko.fsio import require_file, write_text_atomic
 from geko.library.yaml_scalars import IrregularError, PyyamlScalars, TensileScalars
 from geko.library.yaml_writer import LogicWriter
 
@@ -348,13 +348,10 @@ def read_bytes(path: str | Path) -> bytes:
 
     Raises:
         MissingFileError: there is no such file.
+        InputError: it is a folder or a pipe, or may not be read.
     """
-    try:
-        return Path(path).read_bytes()
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise MissingFileError("no such file", path=path) from error
-    except IsADirectoryError as error:
-        raise InputError("is a directory, not a file", path=path) from error
+    require_file(path)
+    return Path(path).read_bytes()
 
 
 def dumps(value: Any) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geko.errors import InputError, MissingFileError
+from geko.errors import InputError
+from geko.fsio import require_folder
 from geko.library import logic_yaml
 
 if TYPE_CHECKING:
@@ -383,8 +384,7 @@ def load_collection(directory: str | Path, pattern: str = "*.yaml") -> LibraryCo
         InputError: no file matches, or one of them can't be read.
     """
     directory = Path(directory)
-    if not directory.is_dir():
-        raise MissingFileError("no such directory", path=directory)
+    require_folder(directory)
     reader = logic_yaml.LogicReader()
     libraries = []
     for path in sorted(directory.glob(pattern)):

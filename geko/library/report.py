@@ -7,7 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from geko.errors import InputError, MissingFileError
+from geko.errors import InputError
+from geko.fsio import require_file
 from geko.library.check import check, require_sound
 from geko.library.check import repair as repair_in_place
 from geko.library.frames import require_columns
@@ -124,8 +125,7 @@ def prune_file(
 ) -> str:
     """Prune a file by a CSV or Parquet of a dense run."""
     source = Path(measured)
-    if not source.is_file():
-        raise MissingFileError("no such file", path=source)
+    require_file(source)
     try:
         frame = pl.read_parquet(source) if source.suffix == ".parquet" else pl.read_csv(source)
     except pl.exceptions.PolarsError as error:

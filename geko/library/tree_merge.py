@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from geko.errors import InputError, MissingFileError
-from geko.fsio import write_bytes_atomic, write_text_atomic
+from geko.errors import InputError
+from geko.fsio import require_folder, write_bytes_atomic, write_text_atomic
 from geko.library import logic_yaml
 from geko.library.build import logic_files
 from geko.library.check import repair as repair_in_place
@@ -101,8 +101,7 @@ def merge(
     originals: dict[str, list[Path]] = {}
     if output_dir is not None and Path(output_dir).resolve() == Path(new_dir).resolve():
         raise InputError("the output is the folder of the tuned logic, which would be lost", path=output_dir)
-    if not Path(original_dir).is_dir():
-        raise MissingFileError("no such directory", path=original_dir)
+    require_folder(original_dir)
     for path in sorted(Path(original_dir).glob("**/*.yaml")):
         originals.setdefault(path.name, []).append(path)
     reports: list[tuple[FileMerge, Path, bytes | None]] = []

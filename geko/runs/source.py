@@ -111,7 +111,8 @@ def require_list(path: Path) -> None:
         MissingFileError: no such file.
         InputError: nothing in it can be read.
     """
-    from geko.ingest.dispatch import recognised, require_file
+    from geko.fsio import require_file
+    from geko.ingest.dispatch import recognised
     from geko.ingest.gemm_list import why_no_list
 
     require_file(path)
@@ -156,7 +157,8 @@ def _load_inline(warehouse: Warehouse, words: tuple[str, ...], arch: str | None)
 
 
 def _load_files(warehouse: Warehouse, source: Source) -> tuple[str, str, Path]:
-    from geko.ingest.dispatch import ingest, require_file
+    from geko.fsio import require_file
+    from geko.ingest.dispatch import ingest
     from geko.ingest.hashing import content_sha256
 
     first = source.paths[0]

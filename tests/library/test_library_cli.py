@@ -109,7 +109,7 @@ def test_times_of_a_dense_run_that_serve_nothing_are_named(tmp_path: Path) -> No
     good = write(tmp_path / "good")
     head = "m,n,batch_count,k,local_index,gflops\n"
     cases = {
-        "absent.csv": (None, "no such file"),
+        "absent.csv": (None, "there is no such file"),
         "empty.csv": (b"", "not readable"),
         "binary.csv": (bytes(range(256)) * 9, "not readable|missing fields"),
         "text.parquet": (b"PAR1 no PAR1", "not readable"),
