@@ -43,7 +43,7 @@ def merged_logic(warehouse: Warehouse, run_id: str) -> LibraryCollection | None:
             place = Path(scratch) / row["file_name"] / "3_LibraryLogic" / Path(row["path"]).name
             write_text_atomic(place, row["content"])
         merged = merge_solutions(scratch, epilogues=True)
-    _file_rounded(warehouse, run_id, merged)
+    file_rounded(warehouse, run_id, merged)
     partition = partition_cus(warehouse, run_id)
     if partition is not None:
         for library in merged:
@@ -79,15 +79,15 @@ def mark_partition(library: Library, cus: int) -> None:
         library.set("ArchitectureName", {"Architecture": library.architecture, "CUCount": cus})
 
 
-def _file_rounded(warehouse: Warehouse, run_id: str, collection: LibraryCollection) -> None:
+def file_rounded(warehouse: Warehouse, run_id: str, collection: LibraryCollection) -> None:
     """File the kernel of a rounded size under the size that was asked for, too: logic finds a size by its exact K."""
     import polars as pl
 
     rounded = pl.DataFrame(warehouse.query("tune/rounded_sizes", run_id=run_id))
     if rounded.is_empty():
         return
-    types = ["trans_a", "trans_b", "a_type", "b_type", "c_type", "compute_type", "m", "n", "batch"]
-    entries = pl.DataFrame(entries_of(collection)).filter("mx")
+    types = ["trans_a", "trans_b", "a_type", "b_type", "c_type", "compute_type", "scale", "m", "n", "batch"]
+    entries = pl.DataFrame(entries_of(collection))
     found = entries.join(rounded, left_on=[*types, "k"], right_on=[*types, "k_tuned"], suffix="_asked")
     for library in collection:
         rows = (
@@ -106,16 +106,21 @@ def _file_rounded(warehouse: Warehouse, run_id: str, collection: LibraryCollecti
 
 
 def entries_of(collection: LibraryCollection) -> pa.Table:
-    """One row a size of each library: its file, types and sizes, and whether it is block scaled."""
+    """One row a size of each library: its file, types and sizes, whether it is block scaled, and the canonical code of
+    its scales (0 without blocks)."""
     import pyarrow as pa
 
+    from geko.domain.dtypes import canonical_scale_code
+    from geko.library.problem_type import gemm_types
     from geko.library.rows import entry_rows
 
     parts = []
     for library in collection:
         rows = entry_rows(library).rename_columns({"logic_file": "lib"})
-        scaled = bool(library.problem_type.get("MXBlockA"))
-        parts.append(rows.append_column("mx", pa.array([scaled] * rows.num_rows, pa.bool_())))
+        types, n = gemm_types(library.problem_type), rows.num_rows
+        scale = canonical_scale_code(types.mx_block_a, types.mx_scale_a) if types.mx_block_a else 0
+        rows = rows.append_column("mx", pa.array([scale > 0] * n, pa.bool_()))
+        parts.append(rows.append_column("scale", pa.array([scale] * n, pa.int32())))
     return pa.concat_tables(parts)
 
 

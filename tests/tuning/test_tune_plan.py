@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import pytest
 
+from geko.domain.dtypes import BY_TOKEN
 from geko.domain.identity import content_id
 from geko.domain.problem import PROBLEM_FIELDS, Problem
-from geko.export.tuned_logic import mark_partition, partition_cus
-from geko.library.model import Library
+from geko.export.tuned_logic import file_rounded, mark_partition, partition_cus
+from geko.library.model import Library, LibraryCollection
 from geko.warehouse import Append
 from geko.warehouse.scratch import Scratch
 
@@ -183,6 +184,34 @@ def test_the_cu_count_stands_where_each_layout_has_it() -> None:
         assert (library.architecture, library.cu_count) == ("gfx942", 80)
     assert isinstance(listed.data, list) and listed.data[2] == {"Architecture": "gfx942", "CUCount": 80}
     assert isinstance(keyed.data, dict) and keyed.data["CUCount"] == 80
+
+
+def test_a_rounded_size_is_filed_with_the_scales_that_it_has(scratch: Scratch) -> None:
+    """K 1000 is 1024 in blocks of 32; a library of the same types in blocks of 16 knows nothing of it."""
+    types = ("f8_r", "f8_r", "bf16_r", "bf16_r", "f32_r")
+    config(
+        scratch,
+        "F8BS_MXE8B32_TN_0",
+        [problem(scratch, Problem("T", "N", 64, 64, 1, 1024, *types, scale_a=3, scale_b=3))],
+    )
+    asked = Problem("T", "N", 64, 64, 1, 1000, *types, scale_a=1001, scale_b=1001)
+    wanted(scratch, problem(scratch, asked), 1.0, 0)
+    libraries = []
+    for block in (16, 32):
+        kind = {
+            "TransposeA": True, "TransposeB": False, "DataType": BY_TOKEN["f8_r"].enum[0], "DestDataType": 7,
+            "ComputeDataType": 0, "MXBlockA": block, "MXBlockB": block, "DataTypeMXSA": 22, "DataTypeMXSB": 22,
+        }  # fmt: skip
+        solution = {"SolutionIndex": 0, "KernelNameMin": "k", "SolutionNameMin": "s"}
+        data = [
+            {"MinimumRequiredVersion": "5.0.0"}, "gfx950", "gfx950", [], kind, [solution], [2, 3, 0, 1],
+            [[[64, 64, 1, 1024], [0, 5.0]]], None, None, "DeviceEfficiency", "Equality",
+        ]  # fmt: skip
+        libraries.append(Library(data, f"b{block}.yaml"))
+    collection = LibraryCollection(libraries)
+    file_rounded(cast("Warehouse", scratch), uid("run"), collection)
+    found = {library.name: [size[0] for size in library.sizes] for library in collection}
+    assert found == {"b16.yaml": [[64, 64, 1, 1024]], "b32.yaml": [[64, 64, 1, 1024], [64, 64, 1, 1000]]}
 
 
 def test_a_failed_job_stands_for_the_problems_behind_its_sizes_and_failed_kernels_do_not(

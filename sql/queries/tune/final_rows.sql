@@ -14,7 +14,7 @@ FROM (
     JOIN problem AS o ON o.problem_id = s.problem_id
     JOIN entries AS e
       ON e.trans_a = q.trans_a AND e.trans_b = q.trans_b AND e.a_type = q.a_type AND e.b_type = q.b_type AND e.c_type = q.c_type
-     AND e.compute_type = q.compute_type AND e.mx = (q.scale_a >= 3)
+     AND e.compute_type = q.compute_type AND e.scale = q.scale_a
      AND e.m = o.m AND e.n = o.n AND e.batch = o.batch AND e.k = o.k
     LEFT JOIN run_arm AS a ON a.run_id = s.run_id AND a.problem_id = s.problem_id AND a.arm = 'reference'
     WHERE s.run_id = $run_id::UUID AND (s.ratio IS NOT NULL OR s.class = 'new_solution')
