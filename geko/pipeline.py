@@ -462,6 +462,7 @@ class Run:
         self, warehouse: Warehouse, run_id: str, ground: Ground, stages: Stages, table: str
     ) -> RunResult:
         from geko.export.closing import closing_lines
+        from geko.export.tables import metrics_text
         from geko.export.workdir import export_workdir
         from geko.warehouse import Statement
 
@@ -471,9 +472,10 @@ class Run:
                 Statement("run/decide", {"run_id": run_id, "now": warehouse.now()}),
             )
         rows = warehouse.query(table, run_id=run_id)
-        lines = closing_lines(warehouse, run_id, self.kind, ground, self.workdir)
+        metrics = None if self.kind == "bench" else metrics_text(warehouse, run_id)
+        lines = closing_lines(warehouse, run_id, self.kind, ground, self.workdir, metrics)
         self._end(warehouse, run_id, "finished", {"lines": lines, "n_scheduled": stages.n_scheduled})
-        export_workdir(warehouse, run_id, self.workdir, reference=ground.reference)
+        export_workdir(warehouse, run_id, self.workdir, ground.reference, metrics)
         return RunResult(run_id, "finished", self.workdir, rows, lines, 0, stages.n_scheduled)
 
     def _end(self, warehouse: Warehouse, run_id: str, state: str, summary: dict[str, Any]) -> None:

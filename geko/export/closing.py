@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from geko.warehouse import Warehouse
 
 
-def closing_lines(warehouse: Warehouse, run_id: str, kind: str, ground: Ground, workdir: Path) -> list[str]:
-    """Lines for the end of a run."""
+def closing_lines(
+    warehouse: Warehouse, run_id: str, kind: str, ground: Ground, workdir: Path, document: str | None
+) -> list[str]:
+    """Lines for the end of a run; the document is its ``metrics.json``, which a bench has none of."""
     word = "simulated" if ground.simulated else "measured"
     from geko.export.tuned_logic import partition_cus
 
     lines = []
-    if kind != "bench":
-        metrics = json.loads(warehouse.query("export/metrics", run_id=run_id)["document"][0].as_py())
+    if document is not None:
+        metrics = json.loads(document)
         lines += _uplift_lines(metrics, word)
         lines += _new_lines(warehouse, run_id, word)
         if metrics["counts"]["n_kept"] or metrics["counts"].get("n_new_solutions"):

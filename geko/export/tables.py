@@ -38,7 +38,14 @@ def csv_text(rows: pa.Table) -> str:
     return frame.drop(empty).write_csv()
 
 
-def export_tables(warehouse: Warehouse, run_id: str, folder: Path, *, flat: bool = False) -> list[Path]:
+def metrics_text(warehouse: Warehouse, run_id: str) -> str:
+    """The document of ``metrics.json`` of a run, as JSON."""
+    return str(warehouse.query("export/metrics", run_id=run_id)["document"][0].as_py())
+
+
+def export_tables(
+    warehouse: Warehouse, run_id: str, folder: Path, *, flat: bool = False, metrics: str | None = None
+) -> list[Path]:
     """Write the tables of a run.
 
     Args:
@@ -46,6 +53,7 @@ def export_tables(warehouse: Warehouse, run_id: str, folder: Path, *, flat: bool
         run_id: the run.
         folder: where to.
         flat: all into the folder itself; otherwise results go into ``results/``.
+        metrics: the run's `metrics_text`, where it is known.
 
     Returns:
         The files: ``summary.csv``, ``gemms.csv``; for a search also ``winners.csv``, ``raw_results.csv``,
@@ -67,8 +75,8 @@ def export_tables(warehouse: Warehouse, run_id: str, folder: Path, *, flat: bool
             written.append((name, path))
     if run["kind"] != "bench":
         path = folder / ("." if flat else "results") / "metrics.json"
-        document = warehouse.query("export/metrics", run_id=run_id)["document"][0].as_py()
-        write_text_atomic(path, json.dumps(json.loads(document), indent=2) + "\n")
+        document = json.loads(metrics or metrics_text(warehouse, run_id))
+        write_text_atomic(path, json.dumps(document, indent=2) + "\n")
         written.append(("metrics", path))
     return record_files(warehouse, run_id, run["simulated"], written)
 

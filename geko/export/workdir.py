@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 def export_workdir(
-    warehouse: Warehouse, run_id: str, folder: Path, reference: Library | None = None
+    warehouse: Warehouse,
+    run_id: str,
+    folder: Path,
+    reference: Library | None = None,
+    metrics: str | None = None,
 ) -> list[Path]:
     """Write everything that a run has to show.
 
@@ -28,6 +32,7 @@ def export_workdir(
         run_id: the run.
         folder: where to.
         reference: its reference library, where it is known.
+        metrics: its `metrics_text`, where it is known.
 
     Returns:
         The files: tables, the replayable benchmark and its output, the programs' inputs and outputs, ``final_libs/``,
@@ -38,7 +43,7 @@ def export_workdir(
         from geko.export.tuning import export_configure
 
         return export_configure(warehouse, run_id, folder)
-    paths = export_tables(warehouse, run_id, folder)
+    paths = export_tables(warehouse, run_id, folder, metrics=metrics)
     written = export_replay(warehouse, run_id, folder, run["label"], "baseline")
     if run["kind"] == "tune":
         from geko.export.tuning import export_job_outputs, export_libraries
