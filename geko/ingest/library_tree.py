@@ -23,8 +23,9 @@ from geko.ingest.dispatch import FileReport, State, ingest
 from geko.ingest.formats import TABLES, Parsed
 from geko.ingest.hashing import content_sha256
 from geko.ingest.library_files import FORMAT, distinct_solutions
-from geko.ingest.library_worker import cores, parse_files
+from geko.ingest.library_worker import parse_files
 from geko.ingest.store import SourceFile
+from geko.library.crew import cores
 from geko.log import logger
 from geko.warehouse import Statement, Step
 

@@ -1,43 +1,17 @@
-"""Logic files read by processes of their own, one per core.
-
-The processes are plain children that talk over pipes, so that a script without a ``__main__`` guard, a notebook or
-``python -c`` may use them, too. What they answer doesn't depend on how many there are.
-"""
+"""Rows of logic files, read by the processes of :mod:`geko.library.crew`."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import pickle
-import signal
-import struct
-import subprocess
-import sys
-import threading
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from geko.errors import GekoError, ToolError
+from geko.errors import GekoError
+from geko.library.crew import read_all
 
 if TYPE_CHECKING:
     from geko.ingest.formats import Parsed
     from geko.library.logic_yaml import LogicReader
-
-_LENGTH = struct.Struct(">Q")
-# Below this many bytes starting a process costs more than it saves.
-_WORTH_BYTES = 24 << 20
-# Small files go to a process together.
-_CHUNK_BYTES = 4 << 20
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def parse_files(
@@ -56,129 +30,14 @@ def parse_files(
     Raises:
         ToolError: a process ended in the middle of its work (out of memory?).
     """
-    chunks = _chunks(files, sizes)
-    if workers is None:
-        workers = min(cores(), len(chunks)) if sum(sizes) >= _WORTH_BYTES else 0
-    if workers < 1:
-        reader = _reader()
-        for path, digest in files:
-            yield _parse(path, digest, reader)
-        return
-    with _Crew(min(workers, len(chunks)) or 1) as crew:
-        waiting: deque[Future[list[Parsed | str]]] = deque()
-        for chunk in chunks:
-            waiting.append(crew.submit(chunk))
-            # Answers may wait for their turn, but not all of them: memory stays bounded.
-            if len(waiting) > 2 * workers:
-                yield from waiting.popleft().result()
-        while waiting:
-            yield from waiting.popleft().result()
+    named = [(str(path), digest) for path, digest in files]
+    for answer in read_all(f"{__name__}:parse_file", named, sizes, workers, share=True):
+        yield str(answer) if isinstance(answer, GekoError) else answer
 
 
-def _chunks(files: Sequence[tuple[Path, str]], sizes: Sequence[int]) -> list[list[tuple[Path, str]]]:
-    chunks: list[list[tuple[Path, str]]] = []
-    room = 0
-    for file, size in zip(files, sizes, strict=True):
-        if size > room:
-            chunks.append([])
-            room = _CHUNK_BYTES
-        chunks[-1].append(file)
-        room -= size
-    return chunks
-
-
-def _reader() -> LogicReader:
-    from geko.library.logic_yaml import LogicReader
-
-    return LogicReader(share=True)
-
-
-def _parse(path: Path, digest: str, reader: LogicReader) -> Parsed | str:
+def parse_file(reader: LogicReader, path: str, digest: str) -> Parsed:
+    """Task: the rows of a file."""
     from geko.ingest.library_files import parse_logic
     from geko.library.logic_yaml import read_bytes
 
-    try:
-        return parse_logic(read_bytes(path), path, digest, reader)
-    except GekoError as error:
-        return str(error)
-
-
-class _Crew:
-    """Processes that read, each with a thread that waits for it."""
-
-    def __init__(self, count: int) -> None:
-        self._pool = ThreadPoolExecutor(count, thread_name_prefix="geko-logic")
-        self._own = threading.local()
-        self._children: list[subprocess.Popen[bytes]] = []
-
-    def submit(self, chunk: list[tuple[Path, str]]) -> Future[list[Parsed | str]]:
-        return self._pool.submit(self._ask, chunk)
-
-    def _ask(self, chunk: list[tuple[Path, str]]) -> list[Parsed | str]:
-        child = getattr(self._own, "child", None)
-        if child is None:
-            child = self._own.child = _start()
-            self._children.append(child)
-        text = json.dumps([[str(path), digest] for path, digest in chunk])
-        assert child.stdin is not None
-        assert child.stdout is not None
-        try:
-            child.stdin.write(text.encode() + b"\n")
-            child.stdin.flush()
-            answer: list[Parsed | str] = pickle.loads(_take(child.stdout))
-        except (BrokenPipeError, EOFError) as error:
-            names = ", ".join(str(path) for path, _ in chunk[:3])
-            raise ToolError(
-                f"the process that read {names} ended with status {child.wait()}; is memory short? "
-                "--jobs 1 needs the least"
-            ) from error
-        return answer
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            for child in self._children:
-                child.kill()
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        for child in self._children:
-            for pipe in (child.stdin, child.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
-            child.wait()
-
-
-def _start() -> subprocess.Popen[bytes]:
-    # The child finds geko where this process found it, installed or not.
-    root = str(Path(__file__).resolve().parents[2])
-    code = f"import sys; sys.path.insert(0, {root!r}); from geko.ingest.library_worker import serve; serve()"
-    return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-
-def _take(stream: IO[bytes]) -> bytes:
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    (length,) = _LENGTH.unpack(head)
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
-    return data
-
-
-def serve() -> None:
-    """What a reading process does: answer each line of standard input, until it ends."""
-    # Ctrl-C reaches the whole group; the parent ends its children itself.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints doesn't get between the answers
-    reader = _reader()
-    for line in sys.stdin.buffer:
-        answer = [_parse(Path(path), digest, reader) for path, digest in json.loads(line)]
-        data = pickle.dumps(answer, protocol=5)
-        out.write(_LENGTH.pack(len(data)) + data)
-        out.flush()
+    return parse_logic(read_bytes(path), Path(path), digest, reader)

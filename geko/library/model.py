@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geko.errors import InputError
+from geko.errors import GekoError, InputError
 from geko.fsio import require_folder
 from geko.library import logic_yaml
 
@@ -369,12 +369,15 @@ def load_library(path: str | Path) -> Library:
     return Library(logic_yaml.load(path), path.name, path)
 
 
-def load_collection(directory: str | Path, pattern: str = "*.yaml") -> LibraryCollection:
+def load_collection(
+    directory: str | Path, pattern: str = "*.yaml", *, workers: int | None = None
+) -> LibraryCollection:
     """Read the library logic files of a directory.
 
     Args:
         directory: the directory.
         pattern: which files, by name or with ``**/`` in front in all folders below.
+        workers: processes that read; None sizes them to the cores and the work, 0 reads in this process.
 
     Returns:
         The libraries, sorted by path.
@@ -385,12 +388,17 @@ def load_collection(directory: str | Path, pattern: str = "*.yaml") -> LibraryCo
     """
     directory = Path(directory)
     require_folder(directory)
-    reader = logic_yaml.LogicReader()
-    libraries = []
-    for path in sorted(directory.glob(pattern)):
-        if path.name != "MatchTable.yaml" and path.is_file():
-            data = logic_yaml.read_with(reader, logic_yaml.read_bytes(path), path)
-            libraries.append(Library(data, path.name, path))
-    if not libraries:
+    paths = [
+        path for path in sorted(directory.glob(pattern)) if path.name != "MatchTable.yaml" and path.is_file()
+    ]
+    if not paths:
         raise InputError(f"no library logic file matches {pattern}", path=directory)
+    from geko.library.crew import read_all
+
+    files, sizes = [(str(path),) for path in paths], [path.stat().st_size for path in paths]
+    libraries = []
+    for path, data in zip(paths, read_all("geko.library.crew:read_data", files, sizes, workers), strict=True):
+        if isinstance(data, GekoError):
+            raise data
+        libraries.append(Library(data, path.name, path))
     return LibraryCollection(libraries)

@@ -15,6 +15,7 @@ from logic_samples import NAME, PROBLEM_TYPE, dict_form, list_form, solution, wr
 from geko.errors import InputError, MissingFileError, ToolError
 from geko.ingest import library_tree, library_worker
 from geko.ingest.library_tree import ingest_libraries
+from geko.library import crew
 from geko.warehouse import Warehouse
 
 TABLES = (
@@ -70,9 +71,11 @@ def test_second_ingest_reads_hashes_only(
         ingest_libraries(warehouse, [root])
         before = content(warehouse)
         read: list[Path] = []
-        parse = library_worker._parse
+        parse = library_worker.parse_file
         monkeypatch.setattr(
-            library_worker, "_parse", lambda path, *rest: read.append(path) or parse(path, *rest)
+            library_worker,
+            "parse_file",
+            lambda reader, path, digest: read.append(Path(path)) or parse(reader, path, digest),
         )
         again = ingest_libraries(warehouse, [root])
         assert read == []
@@ -178,9 +181,9 @@ def test_refused_files_leave_the_others(tmp_path: Path, fixed: Fixed) -> None:
 def test_a_process_that_dies_is_told(tmp_path: Path, fixed: Fixed, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree(tmp_path / "logic")
     monkeypatch.setattr(
-        library_worker,
+        crew,
         "_start",
-        lambda: subprocess.Popen(
+        lambda words: subprocess.Popen(
             [sys.executable, "-c", "input(); import os; os._exit(9)"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -12,7 +12,7 @@ from logic_samples import NAME, PROBLEM_TYPE, dict_form, lib, list_form, solutio
 
 from geko import library
 from geko.errors import InputError, MissingFileError
-from geko.library import logic_yaml, operations
+from geko.library import crew, logic_yaml, operations
 from geko.library.check import check, repair
 from geko.library.model import Library, LibraryCollection
 
@@ -280,6 +280,31 @@ def test_collection(tmp_path: Path) -> None:
         operations.load_collection(tmp_path, "*.yml")
     with pytest.raises(InputError, match="two libraries of one name"):
         LibraryCollection([libs[0], libs[0]])
+
+
+def test_collection_from_several_processes_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        write(tmp_path, name=f"{number}.yaml")
+    monkeypatch.setattr(crew, "_CHUNK_BYTES", 1)  # a chunk a file
+    started = []
+    start = crew._start
+    monkeypatch.setattr(crew, "_start", lambda words: started.append(words) or start(words))
+    alone, together = (operations.load_collection(tmp_path, workers=number) for number in (0, 2))
+    assert len(started) == 2
+    assert [(one.name, one.path, one.dumps()) for one in together] == [
+        (one.name, one.path, one.dumps()) for one in alone
+    ]
+    # Nothing is shared: what changes in one solution changes nowhere else.
+    together[0].solutions[0]["DepthU"] = together[0].sizes[0][0][0] = -1
+    assert together[1].dumps() == alone[1].dumps()
+    assert (together[0].solutions[1], together[0].sizes[1]) == (alone[0].solutions[1], alone[0].sizes[1])
+    (tmp_path / "1.yaml").write_text("- [broken\n")
+    for workers in (0, 2):
+        with pytest.raises(InputError, match=r"1\.yaml") as caught:
+            operations.load_collection(tmp_path, workers=workers)
+        assert str(caught.value).startswith(str(tmp_path / "1.yaml"))
 
 
 def test_copies_share_nothing() -> None:
