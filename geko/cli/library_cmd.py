@@ -109,22 +109,28 @@ def coverage(
 
 
 @app.command()
-def show(file: _File) -> None:
+def show(file: _File, form: o.Format = o.Form.table) -> None:
     """Header, counts and findings of one logic file."""
-    from geko.library.report import describe
+    from geko.library.report import as_lines, describe
 
-    typer.echo(describe(file))
+    found = describe(file)
+    render(as_lines(found) if form is o.Form.table else [found], form)
 
 
-@app.command()
+@app.command(
+    epilog="Examples:\n\n\b\n  geko library diff before.yaml after.yaml\n"
+    "  geko library diff before.yaml after.yaml --format csv > changes.csv\n\n"
+    "a and b: the value of a header field, the efficiency of a size, or how many solutions only one file has."
+)
 def diff(
     a: Annotated[Path, typer.Argument(help="One logic file.", show_default=False)],
     b: Annotated[Path, typer.Argument(help="The other.", show_default=False)],
+    form: o.Format = o.Form.table,
 ) -> None:
-    """Header, sizes and solutions in which two logic files differ."""
+    """Header, sizes and solutions in which two logic files differ, a row each."""
     from geko.library.report import compare
 
-    typer.echo(compare(a, b))
+    render(compare(a, b), form)
 
 
 @app.command()

@@ -1,11 +1,13 @@
-"""What the command line prints about libraries, as text."""
+"""What the command line prints about libraries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from geko.errors import InputError
 from geko.fsio import require_file
@@ -17,26 +19,42 @@ from geko.library.prune import MEASURED_COLUMNS, prune_measured
 from geko.library.rows import solution_ids
 from geko.library.tree_merge import FileMerge
 
+_DIFFERENCES = pa.schema([(name, pa.string()) for name in ("what", "change", "name", "a", "b")])
 
-def describe(path: str | Path) -> str:
-    """Header, counts and findings of one logic file."""
+
+def describe(path: str | Path) -> dict[str, Any]:
+    """Header, counts and findings of one logic file; ``unsound`` lists what `check` finds."""
     library = load_library(path)
-    cu = "" if library.cu_count is None else f", {library.cu_count} CUs"
-    lines = [
-        f"{library.name}: {library.layout} layout, {library.architecture}{cu}, schedule {library.schedule}",
-        f"type {library.library_type}, metric {library.perf_metric}",
-        f"{len(library.solutions)} solutions, {len(library.sizes)} sizes",
-        *(f"unsound: {finding.message}" for finding in check(library)),
+    return {
+        "file": library.name, "layout": library.layout, "arch": library.architecture, "cu_count": library.cu_count,
+        "schedule": library.schedule, "type": library.library_type, "metric": library.perf_metric,
+        "solutions": len(library.solutions), "sizes": len(library.sizes),
+        "unsound": [finding.message for finding in check(library)],
+    }  # fmt: skip
+
+
+def as_lines(described: dict[str, Any]) -> list[dict[str, str]]:
+    """The same for people: a row a field that has a value, and a row a finding."""
+    return [
+        {"field": name, "value": str(each)}
+        for name, value in described.items()
+        for each in (value if isinstance(value, list) else [value])
+        if each is not None
     ]
-    return "\n".join(lines)
 
 
-def compare(a: str | Path, b: str | Path) -> str:
-    """Header fields, sizes and solutions in which two logic files differ, one line each."""
+def compare(a: str | Path, b: str | Path) -> pa.Table:
+    """Header fields, sizes and solutions in which two logic files differ.
+
+    Returns:
+        A row each: ``what`` (``header``, ``size``, ``solutions``), ``change`` (``gone``, ``new``, ``changed``; of a size
+        that both have ``solution`` or ``efficiency``), ``name`` (field, or M, N, batch, K), ``a`` and ``b`` (value of the
+        field, efficiency of the size, number of solutions that only one file has).
+    """
     first, second = load_library(a), load_library(b)
     heads = [_header(library) for library in (first, second)]
-    header = [
-        f"~ {name}: {heads[0].get(name, 'absent')} -> {heads[1].get(name, 'absent')}"
+    rows = [
+        _difference("header", "changed", name, *(head.get(name, "absent") for head in heads))
         for name in sorted(heads[0].keys() | heads[1].keys())
         if heads[0].get(name) != heads[1].get(name)
     ]
@@ -46,14 +64,30 @@ def compare(a: str | Path, b: str | Path) -> str:
         entries = {tuple(size): (ids.get(index), *rest) for size, (index, *rest) in library.sizes}
         sides.append((entries, set(ids.values())))
     (left, left_ids), (right, right_ids) = sides
-    lines = header + [f"- {list(size)}" for size in sorted(left.keys() - right.keys())]
-    lines += [f"+ {list(size)}" for size in sorted(right.keys() - left.keys())]
+    rows += [
+        _difference("size", "gone", list(size), left[size][1], None)
+        for size in sorted(left.keys() - right.keys())
+    ]
+    rows += [
+        _difference("size", "new", list(size), None, right[size][1])
+        for size in sorted(right.keys() - left.keys())
+    ]
     for size in sorted(left.keys() & right.keys()):
         if left[size] != right[size]:
-            what = "efficiency" if left[size][0] == right[size][0] else "solution"
-            lines.append(f"~ {list(size)} {what}: {left[size][1]} -> {right[size][1]}")
-    lines.append(f"{len(left_ids - right_ids)} solutions gone, {len(right_ids - left_ids)} new")
-    return "\n".join(lines)
+            change = "efficiency" if left[size][0] == right[size][0] else "solution"
+            rows.append(_difference("size", change, list(size), left[size][1], right[size][1]))
+    if gone := len(left_ids - right_ids):
+        rows.append(_difference("solutions", "gone", None, gone, None))
+    if new := len(right_ids - left_ids):
+        rows.append(_difference("solutions", "new", None, None, new))
+    return pa.Table.from_pylist(rows, schema=_DIFFERENCES)
+
+
+def _difference(what: str, change: str, name: object, a: object, b: object) -> dict[str, str | None]:
+    values = {"name": name, "a": a, "b": b}
+    return {"what": what, "change": change} | {
+        key: None if value is None else str(value) for key, value in values.items()
+    }
 
 
 def _header(library: Library) -> dict[str, object]:

@@ -31,7 +31,9 @@ def test_show_diff_merge(tmp_path: Path) -> None:
         0, [[[128, 256, 1, 512], [0, 1.0]], [[9, 9, 1, 9], [0, 2.0]]], solutions=[solution(7, index=0)]
     )
     write(tmp_path / "new", new)
-    assert "3 solutions, 3 sizes" in run("show", base)
+    (shown,) = json.loads(run("show", base, "--format", "json"))
+    assert (shown["solutions"], shown["sizes"], shown["arch"], shown["unsound"]) == (3, 3, "gfx942", [])
+    assert re.search(r"^solutions +3$", run("show", base), re.MULTILINE)
     dry = run("merge", tmp_path / "base", tmp_path / "new", tmp_path / "out", "--dry-run")
     assert not (tmp_path / "out").exists()
     assert run("merge", tmp_path / "base", tmp_path / "new", tmp_path / "out") == dry
@@ -40,11 +42,13 @@ def test_show_diff_merge(tmp_path: Path) -> None:
         "  replaced [128, 256, 1, 512] 100 -> 1",
         "  added [9, 9, 1, 9] none -> 2",
     ]
-    assert run("diff", base, tmp_path / "out" / NAME).splitlines() == [
-        "+ [9, 9, 1, 9]",
-        "~ [128, 256, 1, 512] solution: 100.0 -> 1.0",
-        "1 solutions gone, 1 new",
-    ]
+    changed = json.loads(run("diff", base, tmp_path / "out" / NAME, "--format", "json"))
+    assert [tuple(row.values()) for row in changed] == [
+        ("size", "new", "[9, 9, 1, 9]", None, "2.0"), ("size", "solution", "[128, 256, 1, 512]", "100.0", "1.0"),
+        ("solutions", "gone", None, "1", None), ("solutions", "new", None, None, "1"),
+    ]  # fmt: skip
+    assert run("diff", base, base, "--format", "csv") == "what,change,name,a,b\n"
+    assert "(no rows)" in run("diff", base, base)
 
 
 def test_trim_repair_epilogues_bench_input_prune(tmp_path: Path) -> None:
@@ -140,9 +144,9 @@ def test_diff_names_what_the_headers_disagree_on(tmp_path: Path) -> None:
     text = second.read_text()
     assert "gfx942" in text and "TransposeB: false" in text
     second.write_text(text.replace("gfx942", "gfx950").replace("TransposeB: false", "TransposeB: true"))
-    lines = run("diff", first, second).splitlines()
-    assert lines[0] == "~ ProblemType.TransposeB: False -> True"
-    assert lines[1].startswith("~ architecture: ") and lines[1].endswith("gfx950")
+    lines = run("diff", first, second, "--format", "csv").splitlines()
+    assert lines[1] == "header,changed,ProblemType.TransposeB,False,True"
+    assert lines[2].startswith("header,changed,architecture,") and lines[2].endswith("gfx950")
 
 
 def test_no_input_is_written_over(tmp_path: Path) -> None:
