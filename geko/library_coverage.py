@@ -117,11 +117,24 @@ def _one_library(warehouse: Warehouse, text: str) -> dict[str, Any]:
         shown = "; ".join(f"{row['library_id'][:8]} {row['name']} ({row['path']})" for row in found[:5])
         raise UsageError(f"{text!r} is several libraries, give the start of an id: {shown}")
     if not found[0]["n_rows"]:
-        raise UsageError(
-            f"{text!r} is the index table of a built library, without sizes; read the logic it was built from with "
-            "`geko library ingest` and name that"
-        )
+        raise UsageError(_why_no_table(warehouse, text, found[0]["library_id"]))
     return dict(found[0])
+
+
+def _why_no_table(warehouse: Warehouse, text: str, library_id: str) -> str:
+    """Why a MatchTable alone covers nothing, and which logic does."""
+    (row,) = warehouse.query("library/table_logic", library_id=library_id).to_pylist()
+    why = (
+        f"{text!r} is the index table of a built library: it numbers {row['n_solutions']} solution(s) of {row['n_files']} "
+        f"logic file(s) ({row['first_file']}, …) and holds neither their sizes nor what they serve (types, CUs, epilogues), "
+        "so it can't say which shape has one"
+    )
+    if row["n_held"]:
+        held = "all" if row["n_held"] == row["n_files"] else f"{row['n_held']}"
+        return f"{why}; {held} of these files are in the ingested folder {row['path']}: give --library {row['path']}"
+    return (
+        f"{why}; read the logic that it was built from with `geko library ingest FOLDER` and name that folder"
+    )
 
 
 def _workload_id(warehouse: Warehouse, name: str) -> str:

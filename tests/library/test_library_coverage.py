@@ -219,10 +219,18 @@ def test_names_are_told_apart(tmp_path: Path, warehouse: Warehouse, monkeypatch:
     assert coverage(warehouse, "w", str(tmp_path / "a" / "Equality")).library == "Equality"
     monkeypatch.chdir(tmp_path)
     assert coverage(warehouse, "w", "b/Equality").library == "Equality"
-    (tmp_path / "MatchTable.yaml").write_text("---\n0: [/x/a.yaml, 0]\n...\n")
-    ingest(warehouse, [tmp_path / "MatchTable.yaml"])
-    with pytest.raises(UsageError, match="index table of a built library"):
+    for name, file in (("MatchTable.yaml", "a.yaml"), ("Known.yaml", "Equality.yaml")):
+        (tmp_path / name).write_text(f"---\n0: [/x/{file}, 0]\n1: [/x/{file}, 1]\n...\n")
+        ingest(warehouse, [tmp_path / name])
+    with pytest.raises(
+        UsageError, match=r"numbers 2 solution.* of 1 logic file.*\(a.yaml, …\).*`geko library ingest FOLDER`"
+    ):
         coverage(warehouse, "w", "MatchTable.yaml")
+    folder = tmp_path / "a" / "Equality"
+    with pytest.raises(
+        UsageError, match=f"all of these files are in the ingested folder .*: give --library {folder}$"
+    ):
+        coverage(warehouse, "w", "Known.yaml")
     with pytest.raises(UsageError, match="no library 'nope'"):
         coverage(warehouse, "w", "nope")
     with pytest.raises(UsageError, match=r"no workload 'x' .*there are: w"):
