@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 from tuning_support import LOG, NO_STOCK, UNTUNABLE, log_file, options, rows, source
 
+from geko.config_generator.load_input_config import effective
+from geko.config_generator.sizes import grid_sizes
 from geko.errors import InputError, RunFailedError, UsageError
 from geko.log import logger
 from geko.runs.options import Source
 from geko.runs.tune_configs import config_id, read_folder, restore_folder
 from geko.runs.tune_options import TuneOptions
+from geko.runs.tune_requests import load_input
 from geko.tuning_pipeline import dry_configure, run_configure
 from geko.warehouse import Warehouse
 
@@ -36,18 +39,26 @@ GemmProblems:
 """
 
 
-@pytest.fixture
-def configured(tmp_path: Path) -> tuple[Path, Path]:
-    """Warehouse and working directory after a plain ``configure``."""
-    db, out = tmp_path / "g.duckdb", tmp_path / "out"
-    run_configure(
-        db, source(log_file(tmp_path, LOG + UNTUNABLE)), TuneOptions(workdir=out, **PLAIN), verbose=0
-    )
+def plain_configure(base: Path) -> tuple[Path, Path]:
+    db, out = base / "g.duckdb", base / "out"
+    run_configure(db, source(log_file(base, LOG + UNTUNABLE)), TuneOptions(workdir=out, **PLAIN), verbose=0)
     return db, out
 
 
-def test_configs_are_files_and_rows_without_a_gpu(configured: tuple[Path, Path]) -> None:
-    db, out = configured
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Warehouse and working directory after a plain ``configure``, which nobody may change."""
+    return plain_configure(tmp_path_factory.mktemp("configured"))
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> tuple[Path, Path]:
+    """The same, for one test to change."""
+    return plain_configure(tmp_path)
+
+
+def test_configs_are_files_and_rows_without_a_gpu(made: tuple[Path, Path]) -> None:
+    db, out = made
     folder = out / "optimizations"
     names = sorted(path.name for path in folder.glob("*.yaml"))
     assert names == ["BBS_TN_0.yaml", "BBS_TN_1.yaml"]
@@ -79,8 +90,8 @@ def test_configs_are_files_and_rows_without_a_gpu(configured: tuple[Path, Path])
     assert state == {"kind": "configure", "state": "finished", "environment_id": None}
 
 
-def test_every_size_has_a_row_with_its_fate(configured: tuple[Path, Path]) -> None:
-    db, out = configured
+def test_every_size_has_a_row_with_its_fate(made: tuple[Path, Path]) -> None:
+    db, out = made
     found = rows(db, "SELECT gemm, m, state, reason, config_name, problem_id FROM run_size ORDER BY seq")
     assert [(r["m"], r["state"], r["config_name"]) for r in found] == [
         (512, "kept", "BBS_TN_0"), (1024, "kept", "BBS_TN_1"), (64, "dropped", None),
@@ -101,11 +112,11 @@ def test_the_same_command_writes_nothing_again(configured: tuple[Path, Path], tm
     assert path.read_text(encoding="utf-8").startswith("# mine\n")
 
 
-def test_other_options_need_another_folder(configured: tuple[Path, Path], tmp_path: Path) -> None:
-    db, out = configured
+def test_other_options_need_another_folder(made: tuple[Path, Path]) -> None:
+    db, out = made
     other = TuneOptions(workdir=out, **PLAIN | {"backend": "ductile"})
     with pytest.raises(UsageError, match="other options"):
-        run_configure(db, source(tmp_path / "app.yaml"), other, verbose=0)
+        run_configure(db, source(db.parent / "app.yaml"), other, verbose=0)
 
 
 def test_the_folder_counts_as_it_stands(configured: tuple[Path, Path]) -> None:
@@ -160,10 +171,8 @@ def test_files_of_one_text_are_one_job_that_names_both(
     assert [row["names"] for row in names] == ["BBS_TN_0 and mine", "BBS_TN_1"]
 
 
-def test_a_folder_that_is_gone_is_written_from_the_rows(
-    configured: tuple[Path, Path], tmp_path: Path
-) -> None:
-    db, out = configured
+def test_a_folder_that_is_gone_is_written_from_the_rows(made: tuple[Path, Path], tmp_path: Path) -> None:
+    db, out = made
     text = (out / "optimizations/BBS_TN_0.yaml").read_text(encoding="utf-8")
     with Warehouse.open(db) as warehouse:
         (run,) = warehouse.sql("SELECT run_id::VARCHAR AS id FROM run").read_all().to_pylist()
@@ -172,8 +181,8 @@ def test_a_folder_that_is_gone_is_written_from_the_rows(
     assert (tmp_path / "again/BBS_TN_0.yaml").read_text(encoding="utf-8") == text
 
 
-def test_an_empty_folder_is_nothing_to_tune(configured: tuple[Path, Path], tmp_path: Path) -> None:
-    db, _ = configured
+def test_an_empty_folder_is_nothing_to_tune(made: tuple[Path, Path], tmp_path: Path) -> None:
+    db, _ = made
     (tmp_path / "empty").mkdir()
     with Warehouse.open(db) as warehouse, pytest.raises(InputError, match="geko configure"):
         read_folder(warehouse, config_id("a run"), tmp_path / "empty", ())
@@ -199,11 +208,26 @@ def test_a_grid_and_the_command_line_win_over_the_file(tmp_path: Path) -> None:
     asked = TuneOptions(
         devices=(), arch="gfx950_128cu", backend="ductile", settings={"MI_FILTER": 2, "MFMA": [32, 32, 16, 1]}
     )
+    sizes = grid_sizes(4, 5)
+    with Warehouse.open(tmp_path / "g.duckdb") as warehouse:
+        given = load_input(warehouse, Source("list", (path,)), asked)
+        known = warehouse.query("tune/workload_rows", workload_id=given.workload.workload_id)
+    (request,) = given.requests
+    assert [tuple(size) for size in request.sizes] == sizes and len(sizes) == 500
+    assert {(row["m"], row["n"], row["batch"], row["k"]) for row in known.to_pylist()} == set(sizes)
+    settings = effective(request)
+    assert settings["ARCH"] == "gfx950_128cu  (command line)"
+    assert settings["MI_FILTER"] == "2  (command line)"
+    assert settings["SIZE_OPTION"].startswith(f"1  ({path}:")
+    # A dry run shows the same, and makes a config for every size; the corners of the grid stand for it.
+    corners = [list(size) for size in (sizes[0], sizes[-1])]
+    path.write_text(
+        path.read_text(encoding="utf-8").partition("SIZE_OPTION")[0] + f"Sizes: {corners}\n", encoding="utf-8"
+    )
     found = dry_configure(Source("list", (path,)), asked)
     text = "\n".join(found.lines)
     assert "ARCH: gfx950_128cu  (command line)" in text and "MI_FILTER: 2  (command line)" in text
-    assert f"SIZE_OPTION: 1  ({path}:" in text
-    assert found.table.num_rows > 100 and set(found.table["state"].to_pylist()) == {"kept"}
+    assert found.table["state"].to_pylist() == ["kept", "kept"]
     assert not list(tmp_path.glob("**/*_0.yaml"))
 
 
