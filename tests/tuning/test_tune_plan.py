@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from geko.warehouse import Warehouse
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+#: What the tests here write.
+TABLES = (
+    "environment", "protocol", "run", "run_problem", "run_config", "run_job", "problem", "tuning_config",
+    "tuning_config_problem", "job", "job_spec", "measurement",
+)  # fmt: skip
 PLAN = {
     "environment_id": content_id("test", "env"), "max_attempts": 2, "timeout_s": 600.0, "root": "/r", "build_dir": None,
     "tuning_dir": None, "stall_timeout_s": 300.0, "abort_after": 8,
@@ -46,25 +51,33 @@ def plain(m: int, k: int = 64, **more: Any) -> Problem:
     return Problem("T", "N", m, 64, 1, k, "bf16_r", "bf16_r", "bf16_r", "bf16_r", "f32_r", **more)
 
 
-@pytest.fixture
-def scratch() -> Iterator[Scratch]:
-    with Scratch() as made:
-        add(
-            made,
-            "environment",
-            environment_id=uid("env"),
-            simulated=False,
-            gfx="gfx942",
-            identity="{}",
-            first_seen=NOW,
-        )
-        for role in ("baseline", "tune"):
-            add(made, "protocol", protocol_id=uid(role), harness="x", role=role, settings="{}")
-        add(
-            made, "run", run_id=uid("run"), kind="tune", state="running", simulated=False, n_starts=1, options="{}",
-            environment_id=uid("env"), started_at=NOW,
-        )  # fmt: skip
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Scratch]:
+    """One database for all tests here: binding its views takes most of the time."""
+    with Scratch(threads=1) as made:
         yield made
+
+
+@pytest.fixture
+def scratch(opened: Scratch) -> Scratch:
+    for table in TABLES:
+        opened.execute(f"DELETE FROM {table}")
+    add(
+        opened,
+        "environment",
+        environment_id=uid("env"),
+        simulated=False,
+        gfx="gfx942",
+        identity="{}",
+        first_seen=NOW,
+    )
+    for role in ("baseline", "tune"):
+        add(opened, "protocol", protocol_id=uid(role), harness="x", role=role, settings="{}")
+    add(
+        opened, "run", run_id=uid("run"), kind="tune", state="running", simulated=False, n_starts=1, options="{}",
+        environment_id=uid("env"), started_at=NOW,
+    )  # fmt: skip
+    return opened
 
 
 def config(
