@@ -61,6 +61,7 @@ class KernelFacts:
         checks: of the tensilelite at hand.
         open: columns that are still to come and that may keep an operand out of LDS (``DirectToVgprA``/``B``): until then
             what depends on the bytes in LDS is judged in their favour, or not at all.
+        registers: vector registers of a lane beside the accumulation registers; None where they aren't counted.
     """
 
     data_type: str
@@ -73,6 +74,7 @@ class KernelFacts:
     stream_k: bool = False
     checks: Checks = NEWEST_CHECKS
     open: frozenset[str] = frozenset()
+    registers: int | None = None
 
 
 def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
@@ -127,6 +129,14 @@ def rules(facts: KernelFacts, columns: list[str]) -> list[Rule]:
             split = value("DepthU") if _contiguous_free(facts, side) else pl.col(tile)
             waves = pl.col("waves") * pl.col("lsu")
             out.append(("D4", "waves can't load separate parts of the tile", apart & (split % waves != 0)))
+    if facts.registers is not None and has("DepthU") and not any(not has(name) for name in facts.open):
+        out.append(
+            (
+                "R1",
+                f"more than {facts.registers} vector registers",
+                _registers(facts, known_value) > facts.registers,
+            )
+        )
     if has("DirectToVgprA", "DirectToVgprB"):
         both = value("DirectToVgprA").cast(pl.Boolean) & value("DirectToVgprB").cast(pl.Boolean)
         out.append(("E4", "only one operand can go to registers without LDS", both))
@@ -320,6 +330,72 @@ def _buffer(facts: KernelFacts, depth: pl.Expr, value: Callable[[str], pl.Expr |
             may_go.append(aligned)
     # One operand at most goes to registers.
     return total - pl.max_horizontal(may_go) if may_go else total
+
+
+def _registers(facts: KernelFacts, known: Callable[[str], pl.Expr | None]) -> pl.Expr:
+    """Vector registers that tensilelite's kernel writer hands out before the main loop, as of 0.12.1 (``initKernel``): what
+    doesn't fit the accumulation registers, addresses, operands of the instructions, and loads on their way to LDS.
+
+    What isn't known yet counts with the least that it can be.
+    """
+    col, size = pl.col, facts.element_bytes
+    depth = known("DepthU")
+    assert depth is not None
+    iterations = depth // col("lsu") // col("ik")
+    per_thread = _inputs_per_thread(facts)
+    sums = (
+        col("mt0")
+        * col("mt1")
+        * (COMPUTE_BYTES.get(facts.compute_type, 4) // 4)
+        // (col("waves") * facts.wavefront)
+    )
+    arch = known("MIArchVgpr")
+    flat = pl.lit(bool(facts.fixed.get("MIArchVgpr") or False))
+    in_arch = flat if arch is None else arch.fill_null(flat)
+    total = pl.when(in_arch).then(sums).otherwise((sums - 256).clip(0)) + 1
+    cluster = known("ClusterLocalRead")
+    clustered = pl.lit(False) if cluster is None else cluster == 1
+    direct = {side: known(f"DirectToVgpr{side}") for side in "AB"}
+    for side in "AB":
+        if direct[side] is not None and _packed(facts, side):
+            clustered = clustered | direct[side].cast(pl.Boolean)  # type: ignore[union-attr]
+    buffers = pl.when(iterations <= 1).then(1).when(clustered).then(iterations).otherwise(2)
+    loads: dict[str, pl.Expr | None] = {}
+    guarded = pl.lit(False)  # loads that may reach over an edge need an address each
+    for side, tile in (("A", "mt0"), ("B", "mt1")):
+        width = known(f"GlobalReadVectorWidth{side}")
+        on = pl.lit(False) if direct[side] is None else direct[side].cast(pl.Boolean)  # type: ignore[union-attr]
+        copies = pl.when(on).then(col("wgn" if side == "A" else "wgm")).otherwise(1)
+        elements = col(tile) * depth * copies // col("threads")
+        held = (elements * size / 4).ceil()
+        loads[side] = None
+        if width is not None:
+            each = pl.when(width > 0).then(width).otherwise(None)
+            loads[side] = elements // each
+            held = pl.coalesce(elements // each * pl.max_horizontal(pl.lit(4.0), each * size) / 4, held)
+            if _contiguous_free(facts, side):
+                guarded = guarded | (each > 1).fill_null(False)
+        block = (col("wtm" if side == "A" else "wtn") * per_thread * size / 4).floor()
+        operands = block * buffers
+        vector = known(f"VectorWidth{side}")
+        if vector is not None and _packed(facts, side):
+            wave_tile = col("wtm" if side == "A" else "wtn")
+            resolved = pl.when(vector > 0).then(vector).otherwise(auto_vector_width(facts, wave_tile))
+            packed = (resolved * size / 4).ceil() * (wave_tile // resolved) * buffers * per_thread
+            operands = pl.when(resolved > 1).then(block + packed).otherwise(operands * int(4 / size))
+            packs = (resolved > 1) & (per_thread > 1)
+            straight = pl.when(packs).then(block + 2 * packed).otherwise(2 * held)
+        else:
+            straight = 2 * held
+        total = total + pl.when(on).then(straight).otherwise(operands + held + 2)
+    if size < 2 and (_packed(facts, "A") or _packed(facts, "B")):
+        total = total + 1
+    if loads["A"] is None or loads["B"] is None:
+        return total + 2
+    both = loads["A"] + loads["B"]
+    scalar = known("UseSgprForGRO")
+    many = guarded if scalar is None else guarded | (scalar == 0) | ((scalar == -1) & (both > 35))
+    return total + pl.when(many).then(both).otherwise(2).fill_null(2)
 
 
 def _lds(facts: KernelFacts, buffers: pl.Expr) -> Rule:

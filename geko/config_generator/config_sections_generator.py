@@ -208,6 +208,23 @@ def bias_type(request: Request) -> str | None:
     return letter
 
 
+def bias_types(request: Request, problem: list[Line], newer: bool) -> list[Line]:
+    """``BiasDataTypeList`` where tensilelite's default won't do: to 0.12 it holds the type of A and B, and kernels that load
+    a bias of an 8-bit float can't be written.
+
+    Args:
+        request: what is tuned.
+        problem: the problem type so far.
+        newer: the tensilelite is of a later version.
+    """
+    letters = str(request.gemm.gemm_type.data_type)
+    if newer or "8" not in letters or "I" in letters or not has_epilogues(request):
+        return []
+    given = {line.key: str(line.value) for line in problem}
+    kept = [given[key] for key in ("ComputeDataType", "DestDataType") if "8" not in given[key]]
+    return [Line("BiasDataTypeList", list(dict.fromkeys(kept)))]
+
+
 def exact_sizes(request: Request, sizes: list[Size]) -> tuple[list[Size], list[str]]:
     """Sizes to benchmark, and remarks.
 

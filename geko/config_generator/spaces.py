@@ -61,6 +61,11 @@ def size_space(
     settings, gemm = request.settings, request.gemm
     kind, arch = gemm.gemm_type, settings.arch
     known = dialect.checks.stream_k_types
+    if settings.stream_k and dialect.checks.four_waves and sections.has_epilogues(request):
+        raise InputError(
+            f"the tensilelite {dialect.version} of this checkout builds no Stream-K kernels with a bias: tune with "
+            "StreamK 0, or with EPILOGUES false"
+        )
     if settings.stream_k and known is not None:
         letters = {sections.mapped_letter(str(item)) for item in (kind.data_type, kind.dest_data_type)}
         if not letters <= known:
@@ -138,6 +143,7 @@ def assemble(request: Request, space: MergedSpace, stem: str, dialect: Dialect =
         replace(line, value=spelled_type(line.value, dialect)) if line.key.endswith("DataType") else line
         for line in sections.problem_type(request)
     ]
+    problem += sections.bias_types(request, problem, dialect.fnuz)
     if not dialect.strategy:
         order = {key: index for index, key in enumerate(sections.OLD_ORDER)}
         problem.sort(key=lambda line: order.get(line.key, 4.5))

@@ -39,7 +39,8 @@ STALL_S = 900.0
 _FINISH_S = 1800.0
 # Nothing of the config can be built, or no kernel is right: asking again gives the same.
 _NOTHING = re.compile(
-    r"resulted in 0 valid solutions|results? 0 valid soul?u?tion|No solutions passed the verification stage"
+    r"resulted in 0 valid solutions|results? 0 valid soul?u?tion|RuntimeError: No valid solutions found"
+    r"|No solutions passed the verification stage"
     r"|search space too small: only|max iters reached while"
 )
 _NEEDED = re.compile(r"^\s*MinimumRequiredVersion:\s*['\"]?(\d+\.\d+\.\d+)", re.MULTILINE)

@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from geko.candidates.validity import NEWEST_CHECKS, Checks, KernelFacts, drop_invalid
+from geko.candidates.validity import NEWEST_CHECKS, Checks, KernelFacts, drop_invalid, rules
 from geko.config_generator.dialect import NEWEST, Dialect, detect
+from geko.config_generator.fork_params.depth import element_bytes
 from geko.config_generator.load_input_config import load_requests
 from geko.config_generator.spaces import assemble, generate, plan, size_space
 from geko.errors import InputError
@@ -121,7 +122,7 @@ def test_wave_tiles_that_end_a_run_are_left_out(rules: str) -> None:
 
 def test_types_that_stream_k_has_not(tmp_path: Path) -> None:
     dialect = Dialect(checks=Checks(stream_k_types=frozenset("SHB")), version="4.33.0")
-    (request,) = requests(DataType="F8N", StreamK=True)
+    (request,) = requests(DataType="F8N", StreamK=True, EPILOGUES=False)
     with pytest.raises(
         InputError, match=r"tensilelite 4\.33\.0 of this checkout has Stream-K for B, H, S only"
     ):
@@ -130,6 +131,30 @@ def test_types_that_stream_k_has_not(tmp_path: Path) -> None:
     for kind in ({"DataType": "F8N", "StreamK": False}, {"StreamK": True}):
         (other,) = requests(**kind)
         assert size_space(other, other.sizes[0], dialect=dialect).kernels
+
+
+def test_stream_k_of_older_versions_has_no_bias() -> None:
+    dialect = Dialect(checks=Checks(four_waves=True), version="4.33.0")
+    (request,) = requests(StreamK=True)
+    with pytest.raises(
+        InputError, match=r"tensilelite 4\.33\.0 .* no Stream-K kernels with a bias: .* EPILOGUES false"
+    ):
+        size_space(request, request.sizes[0], dialect=dialect)
+    for keys in ({"StreamK": True, "EPILOGUES": False}, {"StreamK": False}):
+        (other,) = requests(**keys)
+        assert size_space(other, other.sizes[0], dialect=dialect).kernels
+
+
+@pytest.mark.parametrize(
+    ("letters", "dest", "types"),
+    [("F8N", "B", ["S", "B"]), ("F8N", "F8N", ["S"]), ("F8N", "S", ["S"]), ("B", "B", None)],
+)
+def test_bias_types_of_8_bit_floats(letters: str, dest: str, types: list[str] | None) -> None:
+    """Kernels that load a bias of an 8-bit float can't be written, but older versions list it by default."""
+    given = requests(DataType=letters, DestDataType=dest, StreamK=False)
+    for fnuz, expected in ((True, None), (False, types)):
+        config = next(iter(generate(given, dialect=Dialect(fnuz=fnuz))))
+        assert config.data["BenchmarkProblems"][0][0].get("BiasDataTypeList") == expected
 
 
 @pytest.mark.parametrize(("letters", "older"), [("F8N", "F8"), ("F8NB8N", "F8B8"), ("B", "B")])
@@ -152,6 +177,59 @@ def test_depths_that_fit_with_an_operand_in_registers_alone() -> None:
     }
     (request,) = requests(**keys)
     frame = size_space(request, request.sizes[0]).group.frame
-    large = frame.filter((pl.col("mt0") == 768) & (pl.col("mt1") == 32) & (pl.col("DepthU") == 64))
+    large = frame.filter((pl.col("mt0") + pl.col("mt1")) * pl.col("DepthU") * 4 > 65536)
     assert large.height and large["DirectToVgprA"].all()
     assert set(frame["DirectToVgprA"].to_list()) == {False, True}
+
+
+# Type, layout, instruction, DepthU, parameters; the registers that the kernel writer of 0.12.1 counts.
+@pytest.mark.parametrize(
+    ("data", "layout", "mi", "depth", "given", "registers"),
+    [
+        ("B", "NN", [16, 16, 16, 1, 1, 2, 16, 4, 1], 32,
+         {"MIArchVgpr": True, "ClusterLocalRead": 0, "GlobalReadVectorWidthB": 2}, 255),
+        ("B", "NN", [16, 16, 16, 1, 1, 1, 24, 4, 1], 32, {"MIArchVgpr": True, "GlobalReadVectorWidthB": 2}, 258),
+        ("B", "NT", [16, 16, 16, 1, 1, 10, 8, 2, 2], 32, {"VectorWidthB": 1}, 258),
+        ("B", "TN", [16, 16, 16, 1, 1, 6, 13, 1, 4], 32, {"GlobalReadVectorWidthA": 2, "GlobalReadVectorWidthB": 2}, 253),
+        ("B", "TT", [16, 16, 16, 1, 1, 8, 6, 2, 2], 64,
+         {"GlobalReadVectorWidthA": 2, "VectorWidthA": 4, "VectorWidthB": 1}, 259),
+        ("F8N", "NN", [16, 16, 32, 1, 1, 18, 3, 2, 2], 64,
+         {"GlobalReadVectorWidthA": 16, "GlobalReadVectorWidthB": 4, "VectorWidthA": 2}, 256),
+        ("F8N", "NN", [16, 16, 32, 1, 1, 11, 4, 4, 1], 64,
+         {"GlobalReadVectorWidthA": 16, "GlobalReadVectorWidthB": 16}, 259),
+        ("S", "NT", [16, 16, 4, 1, 1, 6, 8, 4, 1], 32,
+         {"DirectToVgprB": True, "VectorWidthB": 4, "GlobalReadVectorWidthA": 4, "GlobalReadVectorWidthB": 4}, 255),
+        ("D", "NN", [16, 16, 4, 1, 1, 4, 11, 2, 2], 16,
+         {"ClusterLocalRead": 0, "GlobalReadVectorWidthA": 2, "GlobalReadVectorWidthB": 1, "VectorWidthA": 2}, 247),
+    ],
+)  # fmt: skip
+def test_registers_are_counted_as_the_kernel_writer_does(
+    data: str, layout: str, mi: list[int], depth: int, given: dict[str, Any], registers: int
+) -> None:
+    im, inn, ik, ib, _, wtm, wtn, wgm, wgn = mi
+    row = {
+        "im": im, "in": inn, "ik": ik, "ib": ib, "wtm": wtm, "wtn": wtn, "wgm": wgm, "wgn": wgn, "lsu": 1,
+        "mt0": im * wtm * wgm, "mt1": inn * ib * wtn * wgn, "waves": wgm * wgn, "threads": 64 * wgm * wgn, "DepthU": depth,
+        "ClusterLocalRead": 1, "MIArchVgpr": False, "UseSgprForGRO": -1, "GlobalReadVectorWidthA": 8,
+        "GlobalReadVectorWidthB": 8, "VectorWidthA": 1, "VectorWidthB": -1, "DirectToVgprA": False, "DirectToVgprB": False,
+        **given,
+    }  # fmt: skip
+    compute = "D" if data == "D" else "S"
+    frame = pl.DataFrame([row])
+    for most in (registers - 2, registers - 1, registers):
+        # The count may be one short, for an alignment; it is never above.
+        facts = KernelFacts(data, element_bytes(data), layout, 1 << 20, compute_type=compute, registers=most)
+        refused = [
+            name
+            for name, _, rule in rules(facts, frame.columns)
+            if name == "R1" and frame.select(rule).item()
+        ]
+        if most != registers - 1:
+            assert refused == (["R1"] if most < registers - 1 else [])
+    unknown = frame.select(
+        pl.exclude("MIArchVgpr", "GlobalReadVectorWidthA", "VectorWidthB", "ClusterLocalRead")
+    )
+    facts = KernelFacts(data, element_bytes(data), layout, 1 << 20, compute_type=compute, registers=registers)
+    assert not any(
+        unknown.select(rule).item() for name, _, rule in rules(facts, unknown.columns) if name == "R1"
+    )

@@ -54,6 +54,7 @@ def facts_of(gemm: ProfileInput, fixed: dict[str, Any], *, checks: Checks = NEWE
         fixed=fixed,
         stream_k=gemm.stream_k,
         checks=checks,
+        registers=256 if gemm.family == "gfx942" else None,
     )
 
 
