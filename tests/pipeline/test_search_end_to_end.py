@@ -50,6 +50,11 @@ def small_log(searched: Searched, folder: Path, n: int = 3) -> Path:
     return path
 
 
+def few(out: Path, **more: Any) -> RunOptions:
+    """Options of a run on one device: each device is a process."""
+    return RunOptions(simulate=SimulateOptions(n_devices=1), workdir=out, **more)
+
+
 def value(db: Path, text: str) -> Any:
     with Warehouse.open(db) as wh:
         return wh.sql(text).read_all().column(0)[0].as_py()
@@ -137,8 +142,9 @@ def test_a_bad_working_directory_is_named_before_anything_is_measured(
 
 
 def test_files_that_cannot_be_written_end_the_run_as_failed(searched: Searched, tmp_path: Path) -> None:
-    source = Source("log", (small_log(searched, tmp_path, 1),))
-    options = replace(searched.options, workdir=tmp_path / "out", keep_thr=100.0, verify=False, rule="point")
+    # Two GEMMs: a single one has all of the time, which is above any threshold, and would be searched.
+    source = Source("log", (small_log(searched, tmp_path, 2),))
+    options = replace(few(tmp_path / "out"), keep_thr=100.0)
     (tmp_path / "out" / "summary.csv" / "in the way").mkdir(parents=True)
     with pytest.raises(OSError, match=r"summary\.csv"):
         run_search(tmp_path / "f.duckdb", source, options, verbose=0)
@@ -167,18 +173,18 @@ def test_nothing_above_the_threshold(searched: Searched, caplog: pytest.LogCaptu
 
 def test_other_protocol_or_seed_measures_again(searched: Searched, tmp_path: Path) -> None:
     source = Source("log", (small_log(searched, tmp_path, 1),))
-    options = RunOptions(simulate=SimulateOptions(), workdir=tmp_path / "out")
+    options = few(tmp_path / "out")
     db = tmp_path / "s.duckdb"
     assert run_bench(db, source, options, verbose=0).n_scheduled == 2, "a probe and a timed run"
     longer = replace(options, benchmark_duration=0.8)
     assert run_bench(db, source, longer, verbose=0).n_scheduled == 1, "the probe is known"
     assert run_bench(db, source, options, verbose=0).n_scheduled == 0
-    seeded = replace(options, simulate=SimulateOptions(seed=1))
+    seeded = replace(options, simulate=SimulateOptions(seed=1, n_devices=1))
     assert run_bench(db, source, seeded, verbose=0).n_scheduled == 2
 
 
 def test_bench_of_the_replay_file(searched: Searched, tmp_path: Path) -> None:
-    options = RunOptions(simulate=SimulateOptions(), workdir=tmp_path / "out", bench_freq=True)
+    options = few(tmp_path / "out", bench_freq=True)
     log = small_log(searched, tmp_path, 2)
     result = run_bench(tmp_path / "b.duckdb", Source("log", (log,)), options, verbose=0)
     assert result.n_scheduled == 4 and result.table.num_rows == 2
