@@ -40,6 +40,7 @@ TILE_AXES = (
     "GlobalReadVectorWidthB",
     "VectorWidthA",
     "VectorWidthB",
+    "UseSgprForGRO",
 )
 
 
@@ -115,6 +116,7 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, checks: Checks
             frame = _add_axis(post, params, facts, frame, name, forced=name in carried)
             if len(params.values(name)) == 1:
                 fixed[name] = params.values(name)[0]  # later rules look at it
+        frame = _add_groups(params, facts, frame)
         frame = _only_distinct(facts, frame)
     group.frame = _ordered(frame)
 
@@ -302,6 +304,20 @@ def _add_axis(
         return kept.drop(name)
     params.remove(name)
     return kept
+
+
+def _add_groups(params: ForkSpace, facts: KernelFacts, frame: pl.DataFrame) -> pl.DataFrame:
+    """As for axes: a group of choices that not all suit (nearly) every entry is spread over the entries."""
+    rest = []
+    for entries in params.groups:
+        spread = frame.join(pl.DataFrame(entries), how="cross") if set(TILE_AXES) & set(entries[0]) else frame
+        kept = drop_invalid(facts, spread) if spread is not frame else frame
+        if kept.height >= 0.98 * spread.height or kept.is_empty():
+            rest.append(entries)
+        else:
+            frame = kept
+    params.groups = rest
+    return frame
 
 
 def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
