@@ -1,14 +1,17 @@
-"""One small simulated search, shared by the tests of the documents."""
+"""One simulated search, shared by the tests of the documents."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from search_support import Searched
 
-from geko.pipeline import RunResult, run_search
-from geko.runs.options import RunOptions, SimulateOptions, Source
+from geko.ingest import ingest
+from geko.pipeline import RunResult
+from geko.warehouse import Warehouse
 
 
 @dataclass(frozen=True)
@@ -28,18 +31,21 @@ class SmallRun:
 
 
 @pytest.fixture(scope="session")
-def small_run(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> SmallRun:
-    """A search over four of the example's GEMMs, one of which no library solution can do, and a broken line.
+def small_run(tmp_path_factory: pytest.TempPathFactory, searched: Searched) -> SmallRun:
+    """The search that all tests share, and a log with a broken line beside it.
 
     Files are called as in the documents: ``examples/workload.yaml``, ``out``, ``geko.duckdb``.
     """
     folder = tmp_path_factory.mktemp("small")
-    lines = (repo_root / "examples" / "workload.yaml").read_text(encoding="utf-8").splitlines()
-    gemms = [line for line in lines if line.startswith("- {")]
-    log = folder / "examples" / "workload.yaml"
+    log, db, workdir = folder / "examples" / "workload.yaml", folder / "geko.duckdb", folder / "out"
     log.parent.mkdir()
-    log.write_text("\n".join([*gemms[12:15], gemms[28], "- {function: matmul, M: 64, N: "]) + "\n")
-    db, workdir = folder / "geko.duckdb", folder / "out"
-    options = RunOptions(workdir=workdir, simulate=SimulateOptions())
-    result = run_search(db, Source("log", (log,)), options, verbose=0)
-    return SmallRun(folder, db, workdir, log, result)
+    shutil.copyfile(searched.log, log)
+    shutil.copyfile(searched.db, db)
+    shutil.copytree(searched.out, workdir)
+    broken = log.with_name("broken.yaml")
+    first = log.read_text(encoding="utf-8").splitlines()[0]
+    broken.write_text(f"{first}\n- {{function: matmul, M: 64, N: \n", encoding="utf-8")
+    with Warehouse.open(db) as warehouse:
+        (report,) = ingest(warehouse, [broken])
+    assert (report.n_rows, report.n_rejects) == (1, 1)
+    return SmallRun(folder, db, workdir, log, searched.result)

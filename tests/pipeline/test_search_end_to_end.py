@@ -7,6 +7,7 @@ import csv
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -161,11 +162,14 @@ def test_scratch_folders_are_private_and_go(searched: Searched) -> None:
     assert not (base / searched.result.run_id[:13]).exists()
 
 
-def test_nothing_above_the_threshold(searched: Searched, caplog: pytest.LogCaptureFixture) -> None:
-    out = searched.out.parent / "none"
+def test_nothing_above_the_threshold(
+    searched: Searched, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    db, out = tmp_path / "copy.duckdb", tmp_path / "none"
+    shutil.copyfile(searched.db, db)
     options = replace(searched.options, keep_thr=100.0, workdir=out)  # its baselines are known
     with caplog.at_level("WARNING", logger="GEKO"):
-        result = run_search(searched.db, searched.source, options, verbose=0)
+        result = run_search(db, searched.source, options, verbose=0)
     assert result.exit_code == 0 and result.n_scheduled == 0
     assert set(result.table["verdict"].to_pylist()) <= {"not_important", "no_solution"}
     assert not list(out.glob("final_libs/*.yaml"))
