@@ -33,12 +33,14 @@ class Checks:
         wave_tile: largest wave tile in each direction; a config with a larger one ends the run (to 0.12).
         vgpr_row: loads straight to registers only without waves along the other dimension (2024).
         stream_k_types: types of A, B and D that Stream-K knows (0.12); None for all.
+        mixed_sums: sums beyond the 256 accumulation registers go to the others; such kernels of 2024 can't be written.
     """
 
     four_waves: bool = False
     wave_tile: int | None = None
     vgpr_row: bool = False
     stream_k_types: frozenset[str] | None = None
+    mixed_sums: bool = True
 
 
 #: Those of the newest tensilelite.
@@ -352,7 +354,10 @@ def _registers(facts: KernelFacts, known: Callable[[str], pl.Expr | None]) -> pl
     arch = known("MIArchVgpr")
     flat = pl.lit(bool(facts.fixed.get("MIArchVgpr") or False))
     in_arch = flat if arch is None else arch.fill_null(flat)
-    total = pl.when(in_arch).then(sums).otherwise((sums - 256).clip(0)) + 1
+    total = (
+        pl.when(in_arch).then(sums).otherwise((sums - 256).clip(0) * (1 if facts.checks.mixed_sums else 1024))
+        + 1
+    )
     cluster = known("ClusterLocalRead")
     clustered = pl.lit(False) if cluster is None else cluster == 1
     direct = {side: known(f"DirectToVgpr{side}") for side in "AB"}

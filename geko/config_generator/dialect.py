@@ -107,12 +107,15 @@ def _checks(package: Path, tables: list[str]) -> Checks:
     """What the solution code of a tensilelite of before 2025 (one module) asks for; later ones ask for none of it."""
     path = package / "SolutionStructs.py"
     code = path.read_text(encoding="utf-8") if path.is_file() else ""
+    path = package / "KernelWriter.py"
+    writer = path.read_text(encoding="utf-8") if code and path.is_file() else ""
     listed = any(_LISTED.search(text) for text in tables)
     most = next((int(found[1]) for text in tables if (found := _WAVE_TILE.search(text))), None)
     return Checks(
         four_waves="MIWaveGroup0*MIWaveGroup1=4" in code,
         wave_tile=most if listed else None,
         vgpr_row="MIWaveGroup[1] and MatrixInstBN should be 1 for DirectToVgprA" in code,
+        mixed_sums=not writer or "totalMixedAgprs" in writer,
         stream_k_types=frozenset("SHB") if "for DataType not yet supported with StreamK" in code else None,
     )
 

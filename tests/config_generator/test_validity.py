@@ -33,7 +33,14 @@ def to_vgpr(side: str, **more: Any) -> dict[str, Any]:
     return {f"DirectToVgpr{side}": True, f"GlobalReadVectorWidth{side}": 4, f"VectorWidth{side}": 4, **more}
 
 
-def is_kept(layout: str, mi: list[int], depth: int, given: dict[str, Any], checks: Checks) -> bool:
+def is_kept(
+    layout: str,
+    mi: list[int],
+    depth: int,
+    given: dict[str, Any],
+    checks: Checks,
+    registers: int | None = None,
+) -> bool:
     im, inn, ik, ib, _, wtm, wtn, wgm, wgn = mi
     parameters = {
         "DepthU": depth, "ClusterLocalRead": 1, "1LDSBuffer": 1, "GlobalReadVectorWidthA": 8, "GlobalReadVectorWidthB": 8,
@@ -44,7 +51,7 @@ def is_kept(layout: str, mi: list[int], depth: int, given: dict[str, Any], check
         "im": im, "in": inn, "ik": ik, "ib": ib, "wtm": wtm, "wtn": wtn, "wgm": wgm, "wgn": wgn, "lsu": 1,
         "mt0": im * wtm * wgm, "mt1": inn * ib * wtn * wgn, "waves": wgm * wgn, "threads": 64 * wgm * wgn, **parameters,
     }  # fmt: skip
-    facts = KernelFacts("B", 2, layout, 65536, checks=checks)
+    facts = KernelFacts("B", 2, layout, 65536, checks=checks, registers=registers)
     return drop_invalid(facts, pl.DataFrame([row])).height == 1
 
 
@@ -101,6 +108,10 @@ def test_what_a_checkout_checks(tmp_path: Path) -> None:
     assert not found.fnuz
     older = 'reject(state, "MIWaveGroup[1] and MatrixInstBN should be 1 for DirectToVgprA. Current")\n'
     assert detect(checkout(tmp_path / "b", listed, older)).checks == Checks(wave_tile=32, vgpr_row=True)
+    for text, mixed in (("self.states.totalMixedAgprs = 0", True), ("self.states.totalAgprs = 0", False)):
+        root = checkout(tmp_path / f"m{mixed}", listed, older)
+        (root / "tensilelite/Tensile/KernelWriter.py").write_text(text, encoding="utf-8")
+        assert detect(root).checks.mixed_sums is mixed
     free = "validTT = 32\nvalidParameters = {'StreamK': [0, 3], 'MatrixInstruction': -1}\n"
     newest = detect(checkout(tmp_path / "c", free, types="{'char': 'F8N'}, {'char': 'F8'}"))
     assert newest.checks == NEWEST_CHECKS and newest.fnuz
@@ -233,3 +244,18 @@ def test_registers_are_counted_as_the_kernel_writer_does(
     assert not any(
         unknown.select(rule).item() for name, _, rule in rules(facts, unknown.columns) if name == "R1"
     )
+
+
+@pytest.mark.parametrize(("mixed", "kept"), [(True, True), (False, False)])
+def test_sums_beyond_the_accumulation_registers(mixed: bool, kept: bool) -> None:
+    """A tile of 384x256 needs 384 sums a lane: 128 of them lie elsewhere, or it can't be written."""
+    checks = Checks(mixed_sums=mixed)
+    given = {
+        "MIArchVgpr": False,
+        "UseSgprForGRO": 0,
+        "ClusterLocalRead": 0,
+        "VectorWidthA": 1,
+        "GlobalReadVectorWidthA": 2,
+    }
+    facts_row = is_kept("NT", [16, 16, 16, 1, 1, 14, 6, 2, 2], 16, given, checks, registers=256)
+    assert facts_row is kept
