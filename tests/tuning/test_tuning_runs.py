@@ -55,7 +55,7 @@ def libraries(folder: Path) -> dict[str, bytes]:
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuned:
     base = tmp_path_factory.mktemp("tuned")
     log = log_file(base)
-    result = run_tune(base / "g.duckdb", source(log), options(base / "out"), verbose=0)
+    result = run_tune(base / "g.duckdb", source(log), options(base / "out", slots=2), verbose=0)
     return Tuned(base / "g.duckdb", log, base / "out", result)
 
 
@@ -171,7 +171,7 @@ def test_a_changed_folder_counts_as_it_stands_and_is_never_written(tuned: Tuned,
     removed = (folder / "BBS_TN_1.yaml").read_bytes()
     (folder / "BBS_TN_1.yaml").unlink()
     before = {path.name: path.read_bytes() for path in folder.glob("*.yaml")}
-    result = run_optimize(db, options(out, verify=False, rule="point"), verbose=0)
+    result = run_optimize(db, options(out, verify=False, rule="point", rounds=1), verbose=0)
     assert {path.name: path.read_bytes() for path in folder.glob("*.yaml")} == before
     jobs = f"SELECT config_name AS name, state FROM run_tuning WHERE run_id = '{result.run_id}' ORDER BY name"
     assert rows(db, jobs) == [{"name": name, "state": "done"} for name in ("BBS_TN_0", "HHS_TN_0")]
@@ -192,7 +192,7 @@ def test_a_changed_folder_counts_as_it_stands_and_is_never_written(tuned: Tuned,
     (folder / "BBS_TN_1.yaml").write_bytes(removed)
     (folder / "BBS_TN_0.yaml").unlink()
     (folder / "HHS_TN_0.yaml").unlink()
-    run_optimize(db, options(out, verify=False, rule="point"), verbose=0)
+    run_optimize(db, options(out, verify=False, rule="point", rounds=1), verbose=0)
     assert rows(db, jobs) == [{"name": "BBS_TN_1", "state": "done"}]
 
 

@@ -43,7 +43,7 @@ def options(out: Path, **more: Any) -> TuneOptions:
         "simulate": SimulateOptions(arch="gfx942", n_devices=1),
         "workdir": out,
         "rounds": 3,
-        "slots": 2,
+        "slots": 1,
         "compare_duration": 0.02,
     }
     return TuneOptions(**values | more)
