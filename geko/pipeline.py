@@ -473,7 +473,7 @@ class Run:
             )
         rows = warehouse.query(table, run_id=run_id)
         metrics = None if self.kind == "bench" else metrics_text(warehouse, run_id)
-        lines = closing_lines(warehouse, run_id, self.kind, ground, self.workdir, metrics)
+        lines = closing_lines(warehouse, run_id, ground, self.workdir, metrics)
         self._end(warehouse, run_id, "finished", {"lines": lines, "n_scheduled": stages.n_scheduled})
         export_workdir(warehouse, run_id, self.workdir, ground.reference, metrics)
         return RunResult(run_id, "finished", self.workdir, rows, lines, 0, stages.n_scheduled)

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def closing_lines(
-    warehouse: Warehouse, run_id: str, kind: str, ground: Ground, workdir: Path, document: str | None
+    warehouse: Warehouse, run_id: str, ground: Ground, workdir: Path, document: str | None
 ) -> list[str]:
     """Lines for the end of a run; the document is its ``metrics.json``, which a bench has none of."""
     word = "simulated" if ground.simulated else "measured"
-    from geko.export.tuned_logic import partition_cus
+    from geko.export.partition import partition_cus
 
     lines = []
     if document is not None:
@@ -26,7 +26,7 @@ def closing_lines(
         lines += _new_lines(warehouse, run_id, word)
         if metrics["counts"]["n_kept"] or metrics["counts"].get("n_new_solutions"):
             run = warehouse.query("export/run", run_id=run_id).to_pylist()[0]
-            cus = partition_cus(warehouse, run_id) if kind == "tune" else None
+            cus = partition_cus(warehouse, run_id)
             lines += _next_commands(ground, workdir, run["label"], cus)
     lines.append(f"Run {run_id[:8]} ({word} times) is in {warehouse.path}; files are in {workdir}")
     return lines

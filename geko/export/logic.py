@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geko.errors import InputError, UsageError
+from geko.export.partition import mark_partitions
 from geko.export.record import put_logic
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ def extract_library(
             "build it with TensileCreateLibrary of this hipBLASLt",
             path=reference.libpath or "stock library",
         )
-    return extract_solutions(entries, reference.match_table, reference.logic_root)
+    collection = extract_solutions(entries, reference.match_table, reference.logic_root)
+    # The chip's own logic serves its partitions too; what was measured on one holds for that alone.
+    mark_partitions(warehouse, run_id, collection)
+    return collection
 
 
 def reference_of(run: dict[str, Any]) -> Library:

@@ -6,7 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geko.errors import GekoError, InputError
+from geko.errors import GekoError
+from geko.export.partition import mark_partitions
 from geko.fsio import write_text_atomic
 from geko.log import logger
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from geko.library.model import Library, LibraryCollection
-    from geko.runs.setup import Library as BuiltLibrary
+    from geko.library.model import LibraryCollection
+    from geko.runs.setup import Library
     from geko.warehouse import Warehouse
 
 
@@ -44,39 +45,8 @@ def merged_logic(warehouse: Warehouse, run_id: str) -> LibraryCollection | None:
             write_text_atomic(place, row["content"])
         merged = merge_solutions(scratch, epilogues=True)
     file_rounded(warehouse, run_id, merged)
-    partition = partition_cus(warehouse, run_id)
-    if partition is not None:
-        for library in merged:
-            mark_partition(library, partition)
+    mark_partitions(warehouse, run_id, merged)
     return merged
-
-
-def partition_cus(warehouse: Warehouse, run_id: str) -> int | None:
-    """CUs of a run's devices where they are a part of the chip, or a smaller model; None on the full one.
-
-    Library logic of such a device names the count, and hipBLASLt then uses it on devices with as many CUs alone. Tensilelite
-    writes it for gfx942 only (from rocminfo or the variable CU, unless it is 304), though it reads it for every target.
-    """
-    from geko.domain.arch import get_arch
-
-    chip = warehouse.query("tune/chip", run_id=run_id).to_pylist()
-    if not chip or chip[0]["cu_count"] is None:
-        return None
-    try:
-        full = get_arch(chip[0]["target"])
-    except InputError:
-        return None
-    # rocminfo counts the CUs of gfx1250 otherwise than the table, whose unit is the work-group processor.
-    counted = full.family in ("gfx942", "gfx950") and int(chip[0]["cu_count"]) != full.cus
-    return int(chip[0]["cu_count"]) if counted else None
-
-
-def mark_partition(library: Library, cus: int) -> None:
-    """Write a CU count into the header of a library, in the form of its layout; in place."""
-    if isinstance(library.data, dict):
-        library.set("CUCount", cus)
-    else:
-        library.set("ArchitectureName", {"Architecture": library.architecture, "CUCount": cus})
 
 
 def file_rounded(warehouse: Warehouse, run_id: str, collection: LibraryCollection) -> None:
@@ -125,7 +95,7 @@ def entries_of(collection: LibraryCollection) -> pa.Table:
 
 
 def kept_and_all(
-    warehouse: Warehouse, run_id: str, collection: LibraryCollection, reference: BuiltLibrary | None
+    warehouse: Warehouse, run_id: str, collection: LibraryCollection, reference: Library | None
 ) -> tuple[LibraryCollection | None, LibraryCollection | None]:
     """Cut merged logic to what a run decided.
 
@@ -162,7 +132,7 @@ def kept_and_all(
     return final, full
 
 
-def _full(build: Any, frame: pl.DataFrame, folder: str, reference: BuiltLibrary) -> LibraryCollection | None:
+def _full(build: Any, frame: pl.DataFrame, folder: str, reference: Library) -> LibraryCollection | None:
     import polars as pl
 
     usable = frame.filter((pl.col("winner") == "tuned") | pl.col("solutionIdx_reference").is_not_null())

@@ -20,7 +20,9 @@ from search_support import Searched, ask
 from geko.errors import UsageError
 from geko.export import export_run, resolve_run
 from geko.export.bench_files import yaml_rows
+from geko.export.logic import export_logic
 from geko.export.record import record_files, remove_stale
+from geko.library.model import load_library
 from geko.warehouse import Warehouse
 
 
@@ -142,6 +144,21 @@ def test_closing_commands_name_what_is_there(pointed: Searched) -> None:
     assert verify[:2] == ["geko", "bench"] and Path(verify[verify.index("--workload-log") + 1]).is_file()
     figures = [line for line in pointed.result.lines if "%" in line]
     assert figures and all("(simulated)" in line for line in figures)
+
+
+def test_logic_of_a_search_on_a_partition_names_its_cus(
+    pointed: Searched, copied: Path, tmp_path: Path
+) -> None:
+    """The solutions are those of the whole chip; that they are the fastest was seen on 80 CUs alone."""
+    with Warehouse.open(copied) as warehouse:
+        whole = export_logic(warehouse, pointed.result.run_id, tmp_path / "whole")
+        warehouse.sql("UPDATE environment SET cu_count = 80", write=True).read_all()
+        part = export_logic(warehouse, pointed.result.run_id, tmp_path / "part")
+    assert [path.name for path in whole] == [path.name for path in part] and part
+    for before, after in zip(whole, part, strict=True):
+        old, new = load_library(before), load_library(after)
+        assert (old.cu_count, new.cu_count, new.architecture) == (None, 80, "gfx942")
+        assert old.sizes == new.sizes and old.solutions == new.solutions
 
 
 def test_a_changed_view_changes_what_is_exported(

@@ -13,7 +13,8 @@ import pytest
 from geko.domain.dtypes import BY_TOKEN
 from geko.domain.identity import content_id
 from geko.domain.problem import PROBLEM_FIELDS, Problem
-from geko.export.tuned_logic import file_rounded, mark_partition, partition_cus
+from geko.export.partition import mark_partition, partition_cus
+from geko.export.tuned_logic import file_rounded
 from geko.library.model import Library, LibraryCollection
 from geko.warehouse import Append
 from geko.warehouse.scratch import Scratch
