@@ -31,7 +31,7 @@ WITH o AS (
 ), facts AS (
     SELECT
         o.run_id, o.run_kind, o.simulated, o.keep_thr, o.up_thr, o.err_thr, o.verify, o.rule, o.confirm_budget, o.max_workspace,
-        o.run_kind = 'tune' AND c.us IS NULL AND coalesce(f.no_stock, false) AND w.solution_id IS NOT NULL AS is_new,
+        o.run_kind = 'tune' AND c.us IS NULL AND coalesce(f.no_stock, false) AND x.solution_id IS NOT NULL AS is_new,
         c.problem_id, c.seq, c.call_count, c.us AS us_baseline, c.share_pct, c.kept,
         w.solution_id AS winner_id, w.is_stock_choice, x.solution_id AS choice_id,
         a.reference_id, a.tuned_id, coalesce(a.is_compared, false) AS is_compared,
@@ -99,9 +99,11 @@ SELECT
         WHEN 'needs_workspace' THEN printf('every solution needs more workspace than --max-workspace (%d bytes)', max_workspace)
         WHEN 'new_solution' THEN concat(printf('the reference library has no solution; the new kernel takes %.4g µs', us_tuned),
             if(verify, ', result correct', ', result NOT checked (--no-verify)'))
-        WHEN 'device_fault' THEN if(compare_failure IS NULL AND (is_new OR (us_baseline IS NOT NULL AND ratio IS NOT NULL)),
+        WHEN 'device_fault' THEN CASE WHEN failed_kind = 'tune' AND winner_id IS NOT NULL
+            THEN concat('new kernels were timed, but none is in a library: the tune job ended with ', failure)
+            ELSE if(compare_failure IS NULL AND (is_new OR (us_baseline IS NOT NULL AND ratio IS NOT NULL)),
             concat(if(is_new, 'a new kernel', 'faster'), ', but nothing shows that its result is right: the verify job ended with ', verify_failure),
-            concat('no usable time: the ', coalesce(failed_kind, 'baseline'), ' job ended with ', coalesce(failure, 'no result')))
+            concat('no usable time: the ', coalesce(failed_kind, 'baseline'), ' job ended with ', coalesce(failure, 'no result'))) END
         WHEN 'not_important' THEN printf('%.3g %% of the workload''s time, below keep-thr %.3g %%', share_pct, keep_thr)
         WHEN 'same_kernel' THEN 'the stock library already uses the fastest kernel that was found'
         WHEN 'undecided' THEN CASE

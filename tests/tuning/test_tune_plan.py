@@ -26,7 +26,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 #: What the tests here write.
 TABLES = (
     "environment", "protocol", "run", "run_problem", "run_config", "run_job", "problem", "tuning_config",
-    "tuning_config_problem", "job", "job_spec", "measurement",
+    "tuning_config_problem", "tuning_job", "tuning_output", "job", "job_spec", "measurement",
 )  # fmt: skip
 PLAN = {
     "environment_id": content_id("test", "env"), "max_attempts": 2, "timeout_s": 600.0, "root": "/r", "build_dir": None,
@@ -252,3 +252,45 @@ def test_a_failed_job_stands_for_the_problems_behind_its_sizes_and_failed_kernel
         environment_id=uid("env"), protocol_id=uid("tune"), job_id=job["job_id"],
     )  # fmt: skip
     assert not scratch.sql("SELECT 1 FROM run_failure").num_rows
+
+
+def test_kernels_without_library_logic_are_in_no_library_and_win_nothing(scratch: Scratch) -> None:
+    """Compared by the library of the other configs, such a shape would be won by a kernel that is not filed under it."""
+    target = problem(scratch, plain(64))
+    wanted(scratch, target, 5.0, 0)
+    config_id = config(scratch, "BBS_TN_0", [target])
+    (job,) = plan(scratch)
+    add(scratch, "job_spec", job_id=job["job_id"], spec=job["spec"])
+    add(scratch, "run_job", run_id=uid("run"), job_id=job["job_id"])
+    add(
+        scratch, "job", job_id=job["job_id"], kind="tune", priority=0.0, cost_s=1.0, batch_key="b", attempts=1,
+        protocol_id=uid("tune"), environment_id=uid("env"), max_attempts=1, alone=False, timeout_s=1.0, updated_at=NOW,
+        state="dead", outcome="crash",
+    )  # fmt: skip
+    add(scratch, "tuning_job", job_id=job["job_id"], config_id=config_id)
+    add(
+        scratch, "measurement", measurement_id=uid("m"), problem_id=target, outcome="ok", us=1.0, attempt=1,
+        solution_id=uid("new"), environment_id=uid("env"), protocol_id=uid("tune"), job_id=job["job_id"],
+    )  # fmt: skip
+    add(
+        scratch,
+        "tuning_output",
+        job_id=job["job_id"],
+        attempt=1,
+        path="BBS_TN_0-tensilelite.log",
+        content="x",
+    )
+    assert scratch.sql("SELECT us FROM run_winner").to_pylist() == [{"us": 1.0}]
+    assert not scratch.sql("SELECT 1 FROM run_choice").num_rows
+    (row,) = scratch.sql("SELECT class, reason FROM run_decision").to_pylist()
+    assert row["class"] == "device_fault"
+    assert row["reason"].endswith("none is in a library: the tune job ended with crash")
+    add(
+        scratch,
+        "tuning_output",
+        job_id=job["job_id"],
+        attempt=1,
+        path="3_LibraryLogic/a_BBS.yaml",
+        content="x",
+    )
+    assert scratch.sql("SELECT us FROM run_choice").to_pylist() == [{"us": 1.0}]
