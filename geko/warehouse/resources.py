@@ -13,7 +13,7 @@ from geko.errors import WarehouseError
 TRACE_VARIABLE = "GEKO_TRACE_SQL"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SqlFile:
     """One file below ``sql/``.
 
@@ -25,7 +25,7 @@ class SqlFile:
     name: str
     text: str
 
-    @property
+    @functools.cached_property
     def sha256(self) -> str:
         """Hash of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
@@ -46,12 +46,26 @@ def sql_root() -> Path:
 
 
 def sql_files(folder: str) -> list[SqlFile]:
-    """All SQL files below ``sql/<folder>``, sorted by name."""
+    """All SQL files below ``sql/<folder>``, sorted by name; those that did not change since are not read again."""
     root = sql_root() / folder
-    return [
+    found = []
+    for place, _, names in os.walk(root):
+        for name in names:
+            if name.endswith(".sql"):
+                path = os.path.join(place, name)  # noqa: PTH118 - at every opening of a warehouse, where pathlib is slow
+                state = os.stat(path)  # noqa: PTH116
+                found.append((path, state.st_mtime_ns, state.st_size))
+    return list(_read(root, tuple(sorted(found))))
+
+
+@functools.lru_cache(maxsize=16)
+def _read(root: Path, found: tuple[tuple[str, int, int], ...]) -> tuple[SqlFile, ...]:
+    """Files by path, time of change and size."""
+    paths = sorted(Path(path) for path, _, _ in found)
+    return tuple(
         SqlFile(path.relative_to(root).with_suffix("").as_posix(), path.read_text(encoding="utf-8"))
-        for path in sorted(root.rglob("*.sql"))
-    ]
+        for path in paths
+    )
 
 
 @functools.cache
