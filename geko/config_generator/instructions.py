@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from geko.config_generator.constants import EXTRA_VALID_INSTRUCTIONS, VALID_INSTRUCTIONS, RuleSet
+from geko.domain.dtypes import TENSILE_TO_TOKEN
 from geko.errors import InputError
 
 
@@ -75,7 +76,7 @@ def allowed(family: str, data_type: str, rules: RuleSet = "default") -> tuple[In
         table.update(tables[family].get("default", {}))
     if data_type not in table:
         raise InputError(
-            f"no matrix instruction for this data type on {family}; it can tune {', '.join(table)}",
+            f"no matrix instruction for this data type on {family}; it can tune {', '.join(filter(_has_letters, table))}",
             value=data_type,
         )
     return tuple(Instruction.parse(text) for text in table[data_type])
@@ -121,3 +122,10 @@ def smallest(
         return min(one.m for one in listed), min(one.n for one in listed)
     listed = enumeration_order(family, data_type, mfma, rules)
     return min(one.m for one in listed), min(one.n * one.blocks for one in listed)
+
+
+def _has_letters(data_type: str) -> bool:
+    """Whether a GEMM of a type in the tables can be written down: I8 and X1 have no letters in a config."""
+    return any(
+        {data_type[:cut], data_type[cut:]} - {""} <= TENSILE_TO_TOKEN.keys() for cut in range(len(data_type))
+    )

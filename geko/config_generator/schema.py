@@ -12,6 +12,7 @@ from geko.config_generator.constants import BACKENDS, SEARCH_SPACES, VALIDATION_
 from geko.domain.arch import canonical_arch, supported_archs
 from geko.domain.dtypes import TENSILE_TO_TOKEN
 from geko.errors import InputError
+from geko.log import logger
 
 Check = Callable[[Any], Any]
 
@@ -73,11 +74,11 @@ def _optional(inner: Check) -> Check:
     return check
 
 
-def _numbers(count: int) -> Check:
+def _numbers(count: int, high: int | None = None) -> Check:
     def check(value: Any) -> tuple[int, ...]:
         if not isinstance(value, (list, tuple)) or len(value) != count:
             raise ValueError
-        return tuple(_integer(1)(item) for item in value)
+        return tuple(_integer(1, high)(item) for item in value)
 
     return check
 
@@ -118,11 +119,29 @@ def _type_letters() -> Sequence[str]:
     return tuple(TENSILE_TO_TOKEN)
 
 
+class _BadPartError(ValueError):
+    """One entry of a long list is wrong: ``part`` is what is shown in place of the list."""
+
+    def __init__(self, part: str) -> None:
+        super().__init__(part)
+        self.part = part
+
+
+#: Kernels take sizes as 32-bit numbers.
+_MAX_SIZE = 2**32 - 1
+
+
 def _sizes(value: Any) -> list[tuple[int, int, int, int]]:
     if not isinstance(value, (list, tuple)) or not value:
         raise ValueError
-    four = _numbers(4)
-    return [four(size) for size in value]
+    four = _numbers(4, _MAX_SIZE)
+    out = []
+    for number, size in enumerate(value, 1):
+        try:
+            out.append(four(size))
+        except (ValueError, TypeError):
+            raise _BadPartError(f"{size!r} as entry {number}") from None
+    return out
 
 
 def _mx_block(value: Any) -> int:
@@ -139,7 +158,7 @@ KEYS: dict[str, Key] = {
     "DestDataType": Key(_letter, "Tensile letter of C and D", _type_letters),
     "ComputeDataType": Key(_letter, "Tensile letter of the accumulator", _type_letters),
     "ARCH": Key(_arch, "the name of an architecture, such as gfx950", supported_archs),
-    "Sizes": Key(_sizes, "a list of [M, N, batch, K] of positive integers"),
+    "Sizes": Key(_sizes, "a list of [M, N, batch, K] of positive integers below 2^32"),
     "SIZE_OPTION": Key(_integer(0, 2), "0 (list), 1 (grid) or 2 (workload log)"),
     "GRID_DENSITY": Key(_integer(1, 5), "1 (finest) to 5 (coarsest)"),
     "GEMM_LOG_PATH": Key(_optional(_text), "the path of a hipBLASLt workload log"),
@@ -210,7 +229,10 @@ def check_key(
     rule = KEYS[key]
     try:
         return rule.check(value)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError) as error:
+        if isinstance(error, _BadPartError):
+            text = f"{key}{where} must be {rule.expect} (got {error.part})"
+            raise InputError(text, path=path, line=line) from None
         raise InputError(
             f"{key}{where} must be {_expected(rule, value)}", path=path, line=line, value=value
         ) from None
@@ -251,6 +273,12 @@ def parse_assignments(pairs: Sequence[str] | Mapping[str, Any]) -> dict[str, Any
                 given[key.strip()] = yaml.safe_load(text)
             except yaml.YAMLError as error:
                 raise InputError(f"{key}: not a YAML value", value=text) from error
+    for key in sorted(given.keys() & DEAD_KEYS):
+        logger.warning("--set %s has no effect; leave it out", key)
+    if "GemmProblems" in given:
+        raise InputError(
+            "--set gives one key for all GEMM problems: a list GemmProblems goes into a file (--list)"
+        )
     return {
         key: check_key(key, value, source="--set") for key, value in given.items() if key not in DEAD_KEYS
     }

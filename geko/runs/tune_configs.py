@@ -122,8 +122,12 @@ def read_folder(
     for path in sorted(folder.glob("*.yaml")):
         try:
             texts[path.name] = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            refused[path.name] = f"it can't be read: {error.strerror}"
+        except UnicodeDecodeError as error:
             refused[path.name] = f"it can't be read: {error}"
+    for path in sorted(folder.glob("*.yml")):
+        refused[path.name] = "configs end in .yaml: rename it"
     ids = {name: config_id(text) for name, text in texts.items()}
     archs = _known(warehouse, ids.values())
     unknown: list[tuple[str, str, ConfigFacts, str | None, str | None]] = []
@@ -190,7 +194,8 @@ def _facts(text: str, path: Path, refused: dict[str, str]) -> ConfigFacts | None
     try:
         return read_config(text, path)
     except InputError as error:
-        refused[path.name] = str(error).removeprefix(str(path)).lstrip(": ")
+        rest = str(error).removeprefix(f"{path}:").lstrip()
+        refused[path.name] = rest if error.line is None else f"line {rest}"
         return None
 
 

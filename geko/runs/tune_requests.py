@@ -18,6 +18,7 @@ from geko.config_generator.load_input_config import (
     requests_for,
 )
 from geko.config_generator.read_config import plain_problems
+from geko.config_generator.schema import check_key
 from geko.domain.gemm import GemmConfig, GemmType
 from geko.domain.identity import canonical_json, content_id
 from geko.errors import InputError, UsageError
@@ -95,6 +96,7 @@ def load_input(warehouse: Warehouse, source: Source, options: TuneOptions) -> Tu
         require_list(source.paths[0])
     if arch is None:
         raise UsageError("--arch is required: the GPU to tune for, such as --arch gfx950")
+    check_key("ARCH", arch, source="--arch")  # once, not with every GEMM
     for key in options.settings:
         if key in (*TYPE_KEYS, *_SIZE_KEYS):
             raise UsageError(f"--set {key} goes with a generator file only: here the input names the GEMMs")

@@ -130,18 +130,26 @@ def test_the_folder_counts_as_it_stands(configured: tuple[Path, Path]) -> None:
     (folder / "mine.yaml").write_text(original + "# mine\n", encoding="utf-8")
     (folder / "notes.yaml").write_text("a: 1\n", encoding="utf-8")
     (folder / "with space.yaml").write_text(original, encoding="utf-8")
+    (folder / "other.yml").write_text(original, encoding="utf-8")
+    (folder / "broken.yaml").write_text("a: 1\nb: [\n", encoding="utf-8")
+    (folder / "gone.yaml").symlink_to(folder / "nowhere")
     removed.unlink()
-    before = {path.name: path.read_bytes() for path in folder.glob("*.yaml")}
+    before = {path.name: path.read_bytes() for path in folder.glob("*.yaml") if path.exists()}
     with Warehouse.open(db) as warehouse:
         (run,) = warehouse.sql("SELECT run_id::VARCHAR AS id FROM run").read_all().to_pylist()
         listed = warehouse.query("tune/run_configs", run_id=run["id"]).to_pylist()
         state = read_folder(warehouse, config_id("a run"), folder, listed)
-    assert {path.name: path.read_bytes() for path in folder.glob("*.yaml")} == before
+    assert {path.name: path.read_bytes() for path in folder.glob("*.yaml") if path.exists()} == before
     found = {(row["file_name"], row["state"]): row for row in state.rows}
     assert set(found) == {
         ("BBS_TN_0.yaml", "edited"), ("BBS_TN_0.yaml", "removed"), ("BBS_TN_1.yaml", "removed"), ("mine.yaml", "added"),
-        ("notes.yaml", "refused"), ("with space.yaml", "refused"),
+        ("notes.yaml", "refused"), ("with space.yaml", "refused"), ("other.yml", "refused"), ("broken.yaml", "refused"),
+        ("gone.yaml", "refused"),
     }  # fmt: skip
+    reasons = {row["file_name"]: row["reason"] for row in state.rows if row["state"] == "refused"}
+    assert reasons["other.yml"] == "configs end in .yaml: rename it"
+    assert reasons["broken.yaml"].startswith("line 3: not YAML: ")
+    assert reasons["gone.yaml"] == "it can't be read: No such file or directory"
     assert found["BBS_TN_0.yaml", "removed"]["reason"] == "its file holds another text now"
     assert found["BBS_TN_1.yaml", "removed"]["reason"] == "its file was removed"
     assert state.gone() == 1
@@ -214,7 +222,7 @@ def test_a_grid_and_the_command_line_win_over_the_file(tmp_path: Path) -> None:
         known = warehouse.query("tune/workload_rows", workload_id=given.workload.workload_id)
     (request,) = given.requests
     assert [tuple(size) for size in request.sizes] == sizes and len(sizes) == 500
-    assert {(row["m"], row["n"], row["batch"], row["k"]) for row in known.to_pylist()} == set(sizes)
+    assert {(row["M"], row["N"], row["batch_count"], row["K"]) for row in known.to_pylist()} == set(sizes)
     settings = effective(request)
     assert settings["ARCH"] == "gfx950_128cu  (command line)"
     assert settings["MI_FILTER"] == "2  (command line)"

@@ -13,6 +13,9 @@ from tuning_support import log_file, rows
 
 from geko.cli import scripts, tuning_scripts
 from geko.cli.main import main
+from geko.config_generator.instructions import allowed
+from geko.config_generator.schema import check_key, parse_assignments
+from geko.errors import InputError
 
 GENERATOR = """\
 TRANSA: T
@@ -303,3 +306,31 @@ def test_keys_that_would_be_ignored_are_refused(
     path.write_text("ARCH: gfx942\nSizes: [[512, 512, 1, 512]]\n", encoding="utf-8")
     assert main(["configure", "--list", str(path), "--dry-run"]) == 1
     assert "sizes.yaml:2: missing keys: TRANSA, " in capsys.readouterr().err
+    assert main([*words, "--set", "GemmProblems=[]"]) == 1
+    assert "a list GemmProblems goes into a file" in capsys.readouterr().err
+    assert main([*words[:-2], "gfx900", "--dry-run"]) == 1  # an error of the command, not of each GEMM
+    said = capsys.readouterr()
+    assert "ARCH (--arch) must be the name of an architecture" in said.err and not said.out
+
+
+def test_a_wrong_size_in_a_long_list_is_named() -> None:
+    sizes = [[64, 64, 1, 64]] * 50
+    for bad in ([64, 64, 64], [0, 1, 1, 1], [1, 1, 1, 2**32], "x"):
+        with pytest.raises(InputError) as caught:
+            check_key("Sizes", [*sizes, bad], path="a.yaml", line=3)
+        assert str(caught.value).startswith("a.yaml:3: Sizes must be a list of ")
+        assert str(caught.value).endswith(f"below 2^32 (got {bad!r} as entry 51)")
+
+
+def test_keys_of_the_command_line_that_do_nothing_are_said(caplog: pytest.LogCaptureFixture) -> None:
+    assert parse_assignments(["USE_HEURISTICS=1", "MI_FILTER=1"]) == {"MI_FILTER": 1}
+    assert [record.getMessage() for record in caplog.records] == [
+        "--set USE_HEURISTICS has no effect; leave it out"
+    ]
+
+
+def test_types_without_letters_are_not_offered() -> None:
+    with pytest.raises(
+        InputError, match=r"it can tune H, B, S, X, D, C, Z, F8, F8B8, B8F8, F4, B8 \(got 'B8N'\)"
+    ):
+        allowed("gfx950", "B8N", "default")
