@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -12,7 +13,13 @@ from geko.warehouse import Append, Statement
 from geko.warehouse.scratch import Scratch
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-RUN = content_id("test", "run")
+
+
+@pytest.fixture(scope="module")
+def scratch() -> Iterator[Scratch]:
+    """One database for all runs: binding its views takes most of the time."""
+    with Scratch(threads=1) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize(
@@ -25,15 +32,14 @@ RUN = content_id("test", "run")
         (["finished", "failed"], "failed"),
     ],
 )
-def test_the_state_of_a_run(ends: list[str], state: str) -> None:
+def test_the_state_of_a_run(scratch: Scratch, ends: list[str], state: str) -> None:
+    run_id = content_id("run", ends)
     row = {
-        "run_id": RUN, "kind": "search", "state": "running", "simulated": True, "n_starts": 1, "options": "{}",
+        "run_id": run_id, "kind": "search", "state": "running", "simulated": True, "n_starts": 1, "options": "{}",
         "started_at": NOW, "pid": 1,
     }  # fmt: skip
-    with Scratch(threads=1) as scratch:
-        scratch.apply(Append("run", pa.Table.from_pylist([row])))
-        for end in ends:
-            scratch.apply(
-                Statement("run/end_run", {"run_id": RUN, "state": end, "summary": "{}", "now": NOW})
-            )
-        assert scratch.sql("SELECT state, pid FROM run").to_pylist() == [{"state": state, "pid": None}]
+    scratch.apply(Append("run", pa.Table.from_pylist([row])))
+    for end in ends:
+        scratch.apply(Statement("run/end_run", {"run_id": run_id, "state": end, "summary": "{}", "now": NOW}))
+    found = scratch.sql(f"SELECT state, pid FROM run WHERE run_id = '{run_id}'").to_pylist()
+    assert found == [{"state": state, "pid": None}]
