@@ -11,7 +11,6 @@ import polars as pl
 from geko.config_generator.fork_param_generator import SizeSpace
 from geko.config_generator.fork_params.mi_group import MiGroup
 from geko.config_generator.fork_params.optimization_param import Entry, ForkParam, ForkSpace
-from geko.config_generator.mi_designer import MI_COLUMNS
 from geko.config_generator.sizes import Size
 from geko.log import logger
 
@@ -27,6 +26,7 @@ class MergedSpace:
         mi_counts: entries of each size before merging.
         trimmed: entries dropped to stay below the cap.
         notes: remarks of the sizes.
+        left_out: what the tensilelite at hand doesn't know, of any size.
     """
 
     sizes: list[Size]
@@ -35,6 +35,7 @@ class MergedSpace:
     mi_counts: list[int]
     trimmed: int = 0
     notes: dict[Size, tuple[str, ...]] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @property
     def kernels(self) -> int:
@@ -89,11 +90,7 @@ def trim(space: MergedSpace, max_kernels: int | None) -> MergedSpace:
 
 def _single(space: SizeSpace) -> MergedSpace:
     notes = {space.size: space.notes} if space.notes else {}
-    return MergedSpace([space.size], space.params, space.group, [len(space.group)], 0, notes)
-
-
-def _key_columns(frame: pl.DataFrame) -> list[str]:
-    return [*MI_COLUMNS, "lsu", *MiGroup(frame).parameters]
+    return MergedSpace([space.size], space.params, space.group, [len(space.group)], 0, notes, space.left_out)
 
 
 def _join(base: MergedSpace, other: MergedSpace, original: bool) -> MergedSpace:
@@ -116,7 +113,7 @@ def _join(base: MergedSpace, other: MergedSpace, original: bool) -> MergedSpace:
         groups = [side.groups[index] if index < len(side.groups) else [] for side in (left, right)]
         params.groups.append(_distinct([*groups[0], *groups[1]]))
     frame = pl.concat(frames, how="diagonal_relaxed")
-    frame = frame.unique(_key_columns(frame), keep="first", maintain_order=True)
+    frame = frame.unique(MiGroup(frame).key, keep="first", maintain_order=True)
     group = MiGroup(frame, _distinct([*base.group.cms, *other.group.cms]))
     return MergedSpace(
         [*base.sizes, *other.sizes],
@@ -125,6 +122,7 @@ def _join(base: MergedSpace, other: MergedSpace, original: bool) -> MergedSpace:
         [*base.mi_counts, *other.mi_counts],
         0,
         {**base.notes, **other.notes},
+        tuple(sorted({*base.left_out, *other.left_out})),
     )
 
 

@@ -184,8 +184,9 @@ def _entries(entries: list[Entry], known: Table, left: set[str]) -> list[Entry]:
 
 
 def _tiles(group: MiGroup, known: Table, left: set[str]) -> pl.DataFrame:
-    """As for entries, on the columns of the macro-tile entries."""
+    """As for entries, on the columns of the macro-tile entries; what was left out may have been all that told two apart."""
     frame = group.frame
+    before = len(left)
     for name in group.parameters:
         if name not in known:
             left.add(name)
@@ -203,6 +204,8 @@ def _tiles(group: MiGroup, known: Table, left: set[str]) -> pl.DataFrame:
             frame = frame.with_columns(
                 pl.Series(name, [None if value is None else good[value] for value in frame[name].to_list()])
             )
+    if len(left) > before:
+        frame = frame.unique(MiGroup(frame).key, keep="first", maintain_order=True)
     return frame
 
 

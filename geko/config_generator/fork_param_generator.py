@@ -52,6 +52,7 @@ class SizeSpace:
         group: group dimension 0, the matrix instructions.
         design: how the instructions were chosen.
         notes: what was done to keep this size alive, empty as a rule.
+        left_out: what the tensilelite at hand doesn't know: parameters, and values (``name=value``).
     """
 
     size: Size
@@ -59,6 +60,7 @@ class SizeSpace:
     group: MiGroup
     design: Design
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def kernels(self) -> int:

@@ -56,7 +56,8 @@ def size_space(
     """Search space of one size of a request.
 
     Raises:
-        InputError: no macro tile is left (default rules), or the tensilelite at hand has no Stream-K for the type.
+        InputError: no macro tile is left (default rules), or the tensilelite at hand has no Stream-K for the type, or knows
+            none of the tiles.
     """
     settings, gemm = request.settings, request.gemm
     kind, arch = gemm.gemm_type, settings.arch
@@ -105,7 +106,15 @@ def size_space(
         tuple(cms_entries),
     )
     block = gemm.mx_format[0] if gemm.mx_format is not None and query.vetted else None
-    return build(post, query, mx_block=block, checks=dialect.checks)
+    space = build(post, query, mx_block=block, checks=dialect.checks)
+    # Here and not when it is written: counts, the cap on kernels and sampling costs are of what the file holds.
+    params, group, left_out = translate(space.params, space.group, dialect)
+    if len(space.group) and not len(group):
+        raise InputError(
+            f"the tensilelite {dialect.version} of this checkout knows none of the macro tiles for size {list(size)}: it "
+            f"lacks {', '.join(left_out)}"
+        )
+    return replace(space, params=params, group=group, left_out=tuple(left_out))
 
 
 def plan(
@@ -134,7 +143,6 @@ def plan(
 
 def assemble(request: Request, space: MergedSpace, stem: str, dialect: Dialect = NEWEST) -> TuningConfig:
     """Put the sections of one config together."""
-    params, group, left_out = translate(space.params, space.group, dialect)
     exact, notes = sections.exact_sizes(request, space.sizes)
     for size in space.sizes:
         if notes:
@@ -152,8 +160,8 @@ def assemble(request: Request, space: MergedSpace, stem: str, dialect: Dialect =
         gemm_name=request.gemm.name,
         global_parameters=sections.global_parameters(request, space.sizes, dialect.version),
         problem_type=problem,
-        params=params,
-        group=group,
+        params=space.params,
+        group=space.group,
         sizes=exact,
         size_names=space.sizes,
         bias_type=sections.bias_type(request),
@@ -161,7 +169,7 @@ def assemble(request: Request, space: MergedSpace, stem: str, dialect: Dialect =
         backend=sections.backend(request, space),
         kernels=space.kernels,
         rules=request.settings.rules,
-        left_out=left_out,
+        left_out=list(space.left_out),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import yaml
 
 from geko.config_generator.cms import read_kernels
 from geko.config_generator.config_generator import run
-from geko.config_generator.dialect import STREAM_K_INTEGER, detect
+from geko.config_generator.dialect import STREAM_K_INTEGER, Dialect, detect
 from geko.config_generator.fork_params.param_meta import illegal
 from geko.config_generator.instructions import _tables
 from geko.config_generator.load_input_config import load_requests
@@ -250,6 +251,25 @@ def test_spelling_is_read_from_the_checkout(tmp_path: Path) -> None:
         "Groups",
     }
     assert detect(tmp_path / "none").strategy
+
+
+@pytest.mark.parametrize("keys", [{"backend": "ductile"}, {"backend": "tensile"}])
+def test_counts_and_costs_are_of_what_an_older_tensilelite_is_given(keys: dict[str, Any]) -> None:
+    """Parameters and values that it doesn't know leave fewer entries, and none of them twice."""
+    dialect = Dialect(known={"MatrixInstruction": None, "DepthU": (16, 32, 64), "StoreVectorWidth": (-1, 2)})
+    (config,) = generate(requests(**keys, ARCH="gfx942", Sizes=[[300, 64, 1, 512]]), dialect=dialect)
+    data = config.data
+    fork = data["BenchmarkProblems"][0][1]["ForkParameters"]
+    (groups,) = (item["Groups"] for item in fork if "Groups" in item)
+    first = [json.dumps(entry, sort_keys=True) for entry in groups[0]]
+    assert len(set(first)) == len(first) > 1 and {entry["DepthU"] for entry in groups[0]} <= {16, 32, 64}
+    flat = [len(values) for item in fork for name, values in item.items() if name != "Groups"]
+    assert config.kernels == math.prod([*flat, *map(len, groups)])
+    if keys["backend"] == "ductile":
+        assert len(data["Backend"]["Config"]["weights"][0]["group_0"]) == len(first)
+    none = Dialect(known={"MatrixInstruction": None, "DepthU": (7,)})
+    with pytest.raises(InputError, match=r"knows none of the macro tiles .* lacks .*DepthU=32"):
+        size_space(requests(**keys)[0], (256, 256, 1, 1024), dialect=none)
 
 
 def old_checkout(folder: Path) -> Path:

@@ -15,6 +15,7 @@ from geko.config_generator.dialect import Dialect, translate
 from geko.config_generator.fork_params.mi_group import MiGroup
 from geko.config_generator.fork_params.optimization_param import ForkParam, ForkSpace
 from geko.config_generator.load_input_config import load_requests
+from geko.config_generator.mi_designer import MI_COLUMNS
 from geko.config_generator.tables import canonical, read_table
 
 SOURCE = """
@@ -74,7 +75,8 @@ def test_axes_entries_and_tiles_keep_to_the_table() -> None:
         [ForkParam("A", [1, 3]), ForkParam("B", [0, 1]), ForkParam("C", ["x"]), ForkParam("Z", [1])],
         [[{"A": 1, "D": 0}, {"A": 9, "D": 0}], [{"Z": 1}, {"Z": 2}], [{"D": 5}]],
     )
-    tiles = pl.DataFrame({"idx": [0, 1, 2], "A": [1, 7, None], "B": [0, 1, 1], "Z": [1, 2, 3]})
+    tiles = pl.DataFrame({"idx": [0, 1, 2, 3], "A": [1, 7, None, None], "B": [0, 1, 1, 1], "Z": [1, 2, 3, 4]})
+    tiles = tiles.with_columns(pl.lit(1).alias(name) for name in (*MI_COLUMNS, "lsu"))
     group = MiGroup(tiles, [{"MatrixInstruction": [16], "A": 2}, {"MatrixInstruction": [32], "A": 5}])
     space, group, left = translate(space, group, Dialect(known=known))
     assert [(param.name, param.values) for param in space.params] == [
@@ -83,7 +85,12 @@ def test_axes_entries_and_tiles_keep_to_the_table() -> None:
         ("C", ["x"]),
     ]
     assert space.groups == [[{"A": 1, "D": 0}]]
-    assert group.frame.to_dict(as_series=False) == {"idx": [0, 2], "A": [1, None], "B": [False, True]}
+    # The last row was another kernel for its Z alone.
+    assert group.frame.select("idx", "A", "B").to_dict(as_series=False) == {
+        "idx": [0, 2],
+        "A": [1, None],
+        "B": [False, True],
+    }
     assert group.cms == [{"MatrixInstruction": [16], "A": 2}]
     assert left == ["A=3", "A=5", "A=7", "A=9", "D=5", "Z"]
 

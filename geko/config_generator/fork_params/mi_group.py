@@ -52,6 +52,11 @@ class MiGroup:
         """Parameters that entries set beside the instruction and the workgroup, in writing order."""
         return [name for name in self.frame.columns if name not in FACTS]
 
+    @property
+    def key(self) -> list[str]:
+        """Columns that make an entry what it is: rows that agree in them are one kernel twice."""
+        return [*MI_COLUMNS, "lsu", *self.parameters]
+
     def __len__(self) -> int:
         return self.frame.height + len(self.cms)
 
