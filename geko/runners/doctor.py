@@ -15,6 +15,7 @@ from geko.errors import GekoError, MissingFileError
 from geko.hipblaslt import HipblasltRoot, find_root
 from geko.runners.gpu_tools import find_tool, read_machine, rocm_folder
 from geko.runners.probe import bench_banner
+from geko.runners.tensilelite_client import has_tasks
 
 State = Literal["ok", "missing", "warn"]
 
@@ -206,11 +207,15 @@ def _tensilelite_checks(root: HipblasltRoot) -> Iterator[Check]:
 def _tuning_checks(root: HipblasltRoot) -> Iterator[Check]:
     """What only new kernels need."""
     yield _program_check(root, "Tensile", "warn", "new kernels can't be tuned")
-    if root.is_simulated or importlib.util.find_spec("invoke") is not None:
-        yield Check("invoke", "ok", "builds the tensilelite client")
-    else:
-        why = "not importable: the tensilelite client can't be built, so that nothing can be tuned"
-        yield Check("invoke", "warn", why, "pip install invoke")
+    needed = {"filelock": "jobs of one GPU wait for each other"}
+    if has_tasks(root):
+        needed["invoke"] = "builds the tensilelite client"
+    for name, purpose in needed.items():
+        if root.is_simulated or importlib.util.find_spec(name) is not None:
+            yield Check(name, "ok", purpose)
+        else:
+            why = f"not importable: nothing can be tuned without it ({purpose})"
+            yield Check(name, "warn", why, f"pip install {name}")
 
 
 def _program_check(root: HipblasltRoot, name: str, otherwise: State, loss: str) -> Check:

@@ -154,7 +154,7 @@ def build_tensilelite_client(
         variables["ROCM_PATH"] = str(rocm)
         paths = [str(rocm / "bin"), str(rocm / "llvm/bin"), variables.get("PATH", "")]
         variables["PATH"] = os.pathsep.join(part for part in paths if part)
-        if not _has_tasks(root):
+        if not has_tasks(root):
             variables["PYTHONPATH"] = root.tensile_python_path(variables.get("PYTHONPATH", ""))
             folder.mkdir(parents=True)
             write_text_atomic(folder / _OWN_CONFIG, "BenchmarkProblems:\n")
@@ -178,12 +178,13 @@ def _client_in(folder: Path) -> Path | None:
     return next((folder / name for name in _CLIENTS if (folder / name).is_file()), None)
 
 
-def _has_tasks(root: HipblasltRoot) -> bool:
+def has_tasks(root: HipblasltRoot) -> bool:
+    """Whether its client is built by ``invoke``: tensilelite of hipBLASLt 1.0 and later."""
     return root.is_simulated or (root.path / "tensilelite/tasks.py").is_file()
 
 
 def _build_command(root: HipblasltRoot, folder: Path, gpu_targets: str | None) -> list[str]:
-    if not _has_tasks(root):
+    if not has_tasks(root):
         run = [*root.tensile_command("Tensile"), str(folder / _OWN_CONFIG), str(folder / "run")]
         return [*run, "--client-build-path", str(folder)]
     command = [*_invoke(root), "build-client", "--build-dir", str(folder)]
