@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from geko.warehouse import Warehouse
 
 
+#: Rows by kind and role of their job, then by name of their problem.
+JobRows = dict[tuple[str, str], dict[str, list[str]]]
+
+
 def yaml_rows(rows: list[str]) -> str:
     """JSON rows as the YAML list of flow mappings that hipblaslt-bench reads."""
     lines = []
@@ -38,15 +42,21 @@ def export_replay(
     return [("replay", folder / f"{stem}.yaml"), ("output", folder / f"{stem}.out")]
 
 
+def job_rows(warehouse: Warehouse, run_id: str) -> JobRows:
+    """Bench rows of a run's searches, confirmations, comparisons and checks."""
+    rows: JobRows = {}
+    for row in warehouse.query("export/job_rows", run_id=run_id).to_pylist():
+        of_kind = rows.setdefault((row["kind"], row["role"]), {})
+        of_kind.setdefault(row["name"], []).append(row["bench_row"])
+    return rows
+
+
 def export_job_files(
-    warehouse: Warehouse, run_id: str, folder: Path, kind: str, role: str, suffix: str = ""
+    warehouse: Warehouse, run_id: str, rows: JobRows, folder: Path, kind: str, role: str, suffix: str = ""
 ) -> list[tuple[str, Path]]:
     """Write one YAML per problem, named after it, and one ``.out`` per program that ran."""
     written = []
-    rows = warehouse.query("export/job_rows", run_id=run_id, kind=kind, role=role).to_pylist()
-    by_name: dict[str, list[str]] = {}
-    for row in rows:
-        by_name.setdefault(row["name"], []).append(row["bench_row"])
+    by_name = rows.get((kind, role), {})
     for name, texts in by_name.items():
         path = folder / f"{name}{suffix}.yaml"
         write_text_atomic(path, yaml_rows(list(dict.fromkeys(texts))))

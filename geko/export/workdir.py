@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geko.export.bench_files import export_job_files, export_replay
+from geko.export.bench_files import export_job_files, export_replay, job_rows
 from geko.export.logic import export_logic, reference_of
 from geko.export.record import record_files, remove_stale
 from geko.export.tables import export_tables
@@ -45,24 +45,35 @@ def export_workdir(
         return export_configure(warehouse, run_id, folder)
     paths = export_tables(warehouse, run_id, folder, metrics=metrics)
     written = export_replay(warehouse, run_id, folder, run["label"], "baseline")
+    rows = {} if run["kind"] == "bench" else job_rows(warehouse, run_id)
     if run["kind"] == "tune":
         from geko.export.tuning import export_job_outputs, export_libraries
 
         written += export_job_outputs(warehouse, run_id, folder / "optimizations")
         written += export_job_files(
-            warehouse, run_id, folder / "benchmarks", "confirm", "confirm", "_confirm"
+            warehouse, run_id, rows, folder / "benchmarks", "confirm", "confirm", "_confirm"
         )
-        written += export_job_files(warehouse, run_id, folder / "benchmarks", "compare", "compare", "_bench")
-        written += export_job_files(warehouse, run_id, folder / "benchmarks", "verify", "verify", "_verify")
+        written += export_job_files(
+            warehouse, run_id, rows, folder / "benchmarks", "compare", "compare", "_bench"
+        )
+        written += export_job_files(
+            warehouse, run_id, rows, folder / "benchmarks", "verify", "verify", "_verify"
+        )
         paths += export_libraries(warehouse, run_id, folder, run, reference or reference_of(run))
     if run["kind"] == "search":
-        written += export_job_files(warehouse, run_id, folder / "search", "screen", "screen")
-        written += export_job_files(warehouse, run_id, folder / "search", "screen", "qualify", "_qualify")
+        written += export_job_files(warehouse, run_id, rows, folder / "search", "screen", "screen")
         written += export_job_files(
-            warehouse, run_id, folder / "benchmarks", "confirm", "confirm", "_confirm"
+            warehouse, run_id, rows, folder / "search", "screen", "qualify", "_qualify"
         )
-        written += export_job_files(warehouse, run_id, folder / "benchmarks", "compare", "compare", "_bench")
-        written += export_job_files(warehouse, run_id, folder / "benchmarks", "verify", "verify", "_verify")
+        written += export_job_files(
+            warehouse, run_id, rows, folder / "benchmarks", "confirm", "confirm", "_confirm"
+        )
+        written += export_job_files(
+            warehouse, run_id, rows, folder / "benchmarks", "compare", "compare", "_bench"
+        )
+        written += export_job_files(
+            warehouse, run_id, rows, folder / "benchmarks", "verify", "verify", "_verify"
+        )
         if run["tuned_library_id"] is not None or (folder / "final_libs").is_dir():
             paths += export_logic(warehouse, run_id, folder / "final_libs", reference)
     failed = warehouse.query("export/failed_jobs", run_id=run_id)["line"].to_pylist()

@@ -137,12 +137,12 @@ class RowsRun(Run):
 
     def _write_search(self, warehouse: Warehouse, run_id: str, winners: pa.Table) -> None:
         """``winners.csv``, and input and output of each search."""
-        from geko.export.bench_files import export_job_files
+        from geko.export.bench_files import export_job_files, job_rows
         from geko.export.tables import csv_text
         from geko.fsio import write_text_atomic
 
         write_text_atomic(self.workdir / "winners.csv", csv_text(winners))
-        export_job_files(warehouse, run_id, self.workdir, "screen", "screen")
+        export_job_files(warehouse, run_id, job_rows(warehouse, run_id), self.workdir, "screen", "screen")
 
     def _results(self, warehouse: Warehouse, run_id: str, job_ids: list[str]) -> pa.Table:
         if self.kind == "search":
