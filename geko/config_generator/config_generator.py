@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -172,6 +173,8 @@ def run(
     """
     folder = Path(output_path)
     dialect = _dialect(era, hipblaslt_path, requests)
+    if dialect.fnuz:
+        _warn_of_ocp(requests)
     if kernels is None:
         types = {str(request.gemm.gemm_type.data_type) for request in requests if request.settings.cms}
         wanted = hipblaslt_path is not None and types & schedules.DTYPE_CLASS.keys()
@@ -231,6 +234,22 @@ def _dialect(era: str | None, hipblaslt: str | Path | None, requests: Sequence[R
         )  # fmt: skip
     asked = named(era)
     return found if asked is None else replace(asked, version=found.version)
+
+
+def _warn_of_ocp(requests: Sequence[Request]) -> None:
+    """gfx942 has 8-bit floats of the fnuz kind alone: hipBLASLt chooses no kernel of the others there (and hipblaslt-bench
+    reads f8_r as f8_fnuz_r), though its instructions multiply their bits."""
+    names = {
+        request.gemm.name
+        for request in requests
+        if request.settings.arch.family == "gfx942"
+        and re.search(r"[FB]8(?!N)", str(request.gemm.gemm_type.data_type))
+    }
+    if names:
+        logger.warning(
+            "%s: hipBLASLt has 8-bit floats of the fnuz kind alone on gfx942, and will not choose these kernels; write "
+            "F8N and B8N", ", ".join(sorted(names)),
+        )  # fmt: skip
 
 
 _Made = tuple[ConfigRow | None, list[SizeRow]]

@@ -272,6 +272,22 @@ def test_counts_and_costs_are_of_what_an_older_tensilelite_is_given(keys: dict[s
         size_space(requests(**keys)[0], (256, 256, 1, 1024), dialect=none)
 
 
+def test_an_axis_that_every_entry_sets_is_no_axis() -> None:
+    """Where all tiles are large, all of them keep their sums in accumulation registers."""
+    large = requests(
+        ARCH="gfx942",
+        Sizes=[[8192, 8192, 1, 32]],
+        MFMA=[32, 32, 8, 1],
+        MT_DU=[256, 256, 32],
+        MACROTILE_OPT=True,
+    )
+    for made in (large, requests(ARCH="gfx942", Sizes=[[512, 512, 1, 512]])):
+        (config,) = generate(made)
+        entries = config.group.frame["MIArchVgpr"]
+        assert (config.params.find("MIArchVgpr") is None) is not entries.has_nulls()
+        assert entries.has_nulls() is (made is not large)
+
+
 def old_checkout(folder: Path) -> Path:
     """A checkout of before the genetic algorithm."""
     package = folder / "tensilelite/Tensile"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from geko.config_generator.config_generator import template
+from geko.config_generator.config_generator import run, template
 from geko.config_generator.load_input_config import load_requests, problems_from_rows
 from geko.config_generator.schema import parse_assignments
 from geko.errors import InputError, MissingFileError
@@ -137,3 +137,15 @@ def test_settings_that_do_not_go_together(tmp_path: Path, lines: str, message: s
     head = HEAD.replace("ARCH: gfx950\n", "") if "ARCH" in lines else HEAD
     with pytest.raises(InputError, match=message):
         load(tmp_path, head + SIZES + lines)
+
+
+@pytest.mark.parametrize(
+    ("letters", "arch", "said"), [("F8B8", "gfx942", True), ("F8N", "gfx942", False), ("F8", "gfx950", False)]
+)
+def test_8_bit_floats_that_a_chip_lacks_are_warned_about(
+    letters: str, arch: str, said: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = HEAD.replace("DataType: B\nDest", f"DataType: {letters}\nDest").replace("gfx950", arch)
+    run(load(tmp_path, text + "Sizes: [[64, 64, 1, 64], [64, 32, 1, 64]]\n"), tmp_path, dry_run=True)
+    messages = [record.getMessage() for record in caplog.records if "fnuz kind alone" in record.getMessage()]
+    assert len(messages) == said and all(text.startswith("F8B8BS_TN: hipBLASLt has") for text in messages)

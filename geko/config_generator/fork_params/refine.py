@@ -119,6 +119,17 @@ def refine(post: PostInput, params: ForkSpace, group: MiGroup, *, checks: Checks
         frame = _add_groups(params, facts, frame)
         frame = _only_distinct(facts, frame)
     group.frame = _ordered(frame)
+    _drop_overridden(params, group)
+
+
+def _drop_overridden(params: ForkSpace, group: MiGroup) -> None:
+    """A flat axis that every entry sets itself would only repeat each of them."""
+    if group.frame.is_empty():
+        return
+    for name in group.parameters:
+        everywhere = not group.frame[name].has_nulls() and all(name in entry for entry in group.cms)
+        if everywhere and len(params.values(name)) > 1:
+            params.remove(name)
 
 
 def _to_vgpr(params: ForkSpace, side: str) -> list[Any]:
