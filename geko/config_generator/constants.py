@@ -109,6 +109,7 @@ COMPLEX_TYPES: Final = frozenset({"C", "Z"})
 LSU_BYTE_LIMIT: Final = 65536
 GSU_WORKSPACE_LIMIT: Final = 128 * 1024 * 1024  # bytes
 MIN_K_PER_GSU: Final = 256
+MAX_GSU: Final = 1024  # tensilelite's largest GlobalSplitU
 
 # --- grid of sizes
 # ------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from geko.config_generator.constants import (
     COMPUTE_BYTES,
     GSU_WORKSPACE_LIMIT,
     LSU_BYTE_LIMIT,
+    MAX_GSU,
     MAX_MACRO_TILE,
     MIN_K_PER_GSU,
     MIN_MACRO_TILE,
@@ -252,6 +253,8 @@ def level1(query: TileQuery, small: tuple[int, int] | None = None) -> pl.DataFra
         # Partial sums of the global split go through workspace; one workgroup a tile needs none.
         per_split = m * n * batch * COMPUTE_BYTES.get(query.compute_type, 4)
         most = max(1, min(most, GSU_WORKSPACE_LIMIT // per_split))
+    if query.rules == "default":
+        most = min(most, MAX_GSU)
     col = pl.col
     # Real divisions in the order of the formulas: results are compared with 1.0 exactly.
     frame = frame.with_columns(

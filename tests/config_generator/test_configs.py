@@ -288,6 +288,14 @@ def test_an_axis_that_every_entry_sets_is_no_axis() -> None:
         assert entries.has_nulls() is (made is not large)
 
 
+def test_a_huge_k_is_split_as_often_as_tensilelite_can() -> None:
+    for keys in ({"StreamK": False}, {"DataType": "F4", "MX": True}):
+        (request,) = requests(**keys, Sizes=[[7, 7, 1, 2**32 - 1]])
+        space = size_space(request, request.sizes[0])
+        assert 0 < len(space.group) < 50_000
+        assert int(space.group.frame["gsu"].max()) <= 1024  # type: ignore[arg-type]
+
+
 def old_checkout(folder: Path) -> Path:
     """A checkout of before the genetic algorithm."""
     package = folder / "tensilelite/Tensile"
