@@ -83,14 +83,19 @@ def mi(
     everything: Annotated[
         bool, typer.Option("--all", help="Show the tiles that were not chosen as well, with the reason.")
     ] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Show so many of the chosen tiles.")] = 20,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", min=1, help="Show so many of the chosen tiles.", show_default="20 in a table, else all"
+        ),
+    ] = None,
     form: o.Format = o.Form.table,
 ) -> None:
     """Which matrix instructions and macro tiles are tried for a GEMM, and why the others are not."""
     from geko.config_generator.explain import explain_tiles
 
     found = explain_tiles((m, n, batch, k), kind, arch, settings or [], rules)
-    chosen = found.chosen if form is not o.Form.table else found.chosen[:limit]
+    chosen = found.chosen[: limit or (20 if form is o.Form.table else None)]
     rows = [*chosen, *found.others] if everything else chosen
     render(rows, form)
     out = sys.stdout if form is o.Form.table else sys.stderr

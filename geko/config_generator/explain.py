@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from geko.config_generator.load_input_config import Request, requests_for
 from geko.config_generator.mi_designer import MI_COLUMNS
 from geko.config_generator.mi_report import explain
-from geko.config_generator.schema import parse_assignments
+from geko.config_generator.schema import no_problem_keys, one_arch, parse_assignments
 from geko.config_generator.sizes import Size
 from geko.config_generator.spaces import size_space, tile_query
 from geko.domain.dtypes import TENSILE_TO_TOKEN
@@ -79,15 +79,18 @@ def explain_tiles(
 
     Raises:
         InputError: an unknown type or architecture, or a type that can't be tuned on it.
-        UsageError: unknown rules.
+        UsageError: unknown rules, or settings that name another GEMM or architecture.
     """
     if rules not in ("default", "original"):
         raise UsageError(f"--rules is default or original, not {rules}")
     gemm = parse_gemm_name(gemm_name, [list(size)])
+    overrides = parse_assignments(settings)
+    one_arch(overrides, arch)
+    no_problem_keys(overrides)
     (request,) = requests_for(
         [gemm],
         arch=arch,
-        overrides=parse_assignments(settings),
+        overrides=overrides,
         rules=cast(Literal["default", "original"], rules),
     )
     exact = request.sizes[0]

@@ -19,7 +19,7 @@ from geko.config_generator.constants import (
     RuleSet,
     SearchSpace,
 )
-from geko.config_generator.schema import DEAD_KEYS, ENVIRONMENT_KEYS, KEYS, check_key
+from geko.config_generator.schema import DEAD_KEYS, ENVIRONMENT_KEYS, KEYS, TYPE_KEYS, check_key
 from geko.config_generator.sizes import Size, dedupe, grid_sizes
 from geko.config_generator.yaml_lines import Located, read_documents
 from geko.domain.arch import Arch, get_arch
@@ -30,8 +30,6 @@ from geko.log import logger
 
 #: Reads a workload log into rows with the columns of hipBLASLt's log.
 ReadLog = Callable[[Path], Iterable[Mapping[str, Any]]]
-
-TYPE_KEYS = ("TRANSA", "TRANSB", "DataType", "DestDataType", "ComputeDataType")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 from geko.config_generator.constants import BACKENDS, SEARCH_SPACES, VALIDATION_ELEMENTS
 from geko.domain.arch import canonical_arch, supported_archs
 from geko.domain.dtypes import TENSILE_TO_TOKEN
-from geko.errors import InputError
+from geko.errors import InputError, UsageError
 from geko.log import logger
 
 Check = Callable[[Any], Any]
@@ -193,6 +193,12 @@ KEYS: dict[str, Key] = {
     "GA_VALIDATION_PROFILE": Key(_integer(0, max(VALIDATION_ELEMENTS)), "0, 1 or 2"),
 }
 
+#: Keys that say which types are meant.
+TYPE_KEYS = ("TRANSA", "TRANSB", "DataType", "DestDataType", "ComputeDataType")
+
+#: Keys that say which GEMMs are meant, and of which sizes.
+PROBLEM_KEYS = frozenset({*TYPE_KEYS, "Sizes", "SIZE_OPTION", "GRID_DENSITY", "GEMM_LOG_PATH"})
+
 #: Keys that were documented once and that nothing ever read.
 DEAD_KEYS = frozenset({"USE_HEURISTICS", "TILETHRESHOLD", "DTYPE_MIs"})
 
@@ -236,6 +242,28 @@ def check_key(
         raise InputError(
             f"{key}{where} must be {_expected(rule, value)}", path=path, line=line, value=value
         ) from None
+
+
+def one_arch(settings: Mapping[str, Any], arch: str | None) -> None:
+    """Refuse settings that name another architecture than the option.
+
+    Raises:
+        UsageError: they do.
+    """
+    named = settings.get("ARCH")
+    if arch is not None and named is not None and str(named) != arch:
+        raise UsageError(f"--arch {arch} and --set ARCH={named} contradict each other: leave one out")
+
+
+def no_problem_keys(settings: Mapping[str, Any]) -> None:
+    """Refuse settings that say what to tune, where the input says it.
+
+    Raises:
+        UsageError: a key of the GEMM or its sizes.
+    """
+    for key in settings:
+        if key in PROBLEM_KEYS:
+            raise UsageError(f"--set {key} goes with a generator file only: here the input names the GEMMs")
 
 
 def _expected(rule: Key, value: Any) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from geko.config_generator.config_generator import SizeRow
 from geko.config_generator.load_input_config import (
-    TYPE_KEYS,
     Request,
     effective,
     load_requests,
@@ -18,7 +17,7 @@ from geko.config_generator.load_input_config import (
     requests_for,
 )
 from geko.config_generator.read_config import plain_problems
-from geko.config_generator.schema import check_key
+from geko.config_generator.schema import check_key, no_problem_keys, one_arch
 from geko.domain.gemm import GemmConfig, GemmType
 from geko.domain.identity import canonical_json, content_id
 from geko.errors import InputError, UsageError
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from geko.warehouse import Warehouse
 
 _TYPES = ("transA", "transB", "a_type", "b_type", "c_type", "compute_type")
-_SIZE_KEYS = ("Sizes", "SIZE_OPTION", "GRID_DENSITY", "GEMM_LOG_PATH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +75,7 @@ def load_input(warehouse: Warehouse, source: Source, options: TuneOptions) -> Tu
     """
     from geko.runs.source import is_generator_file, load_source, names_arch, require_list
 
-    named = options.settings.get("ARCH")
-    if options.arch is not None and named is not None and str(named) != options.arch:
-        raise UsageError(f"--arch {options.arch} and --set ARCH={named} contradict each other: leave one out")
+    one_arch(options.settings, options.arch)
     arch = options.arch or (options.simulate.arch if options.simulate is not None else None)
     if source.kind == "list" and is_generator_file(source.paths[0]):
         requests = load_requests(
@@ -97,9 +93,7 @@ def load_input(warehouse: Warehouse, source: Source, options: TuneOptions) -> Tu
     if arch is None:
         raise UsageError("--arch is required: the GPU to tune for, such as --arch gfx950")
     check_key("ARCH", arch, source="--arch")  # once, not with every GEMM
-    for key in options.settings:
-        if key in (*TYPE_KEYS, *_SIZE_KEYS):
-            raise UsageError(f"--set {key} goes with a generator file only: here the input names the GEMMs")
+    no_problem_keys(options.settings)
     return TuningInput(load_source(warehouse, source, arch))
 
 

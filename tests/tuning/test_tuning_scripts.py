@@ -152,6 +152,11 @@ def test_mi_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(bool(row["rank"]) != bool(row["reason"]) for row in table)
     assert main([*words, "--format", "json"]) == 0
     assert all(row["reason"] == "" for row in json.loads(capsys.readouterr().out))
+    assert main([*words, "--format", "json", "--limit", "1"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1
+    for setting in ("Sizes=[[1, 1, 1, 1]]", "DataType=H", "ARCH=gfx950"):
+        assert main([*words, "--set", setting]) == 2
+        assert f"--set {setting[:4]}" in capsys.readouterr().err
     assert main([*words, "--rules", "original"]) == 0
     assert "0 macro tiles of 2436" in capsys.readouterr().out
     assert main(["mi", "1", "1", "1", "1", "--type", "QQ_TN", "--arch", "gfx942"]) == 1
