@@ -42,6 +42,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "hipblaslt"
     (root / "tensilelite").mkdir(parents=True)
     (root / "tensilelite/client.cpp").write_text("int main() {}\n")
+    (root / "tensilelite/tasks.py").touch()
     _git(root, "init", "-q")
     _git(root, "add", ".")
     _git(root, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "-m", "one")

@@ -284,7 +284,9 @@ def test_doctor_on_a_checkout_that_is_not_built(tmp_path: Path) -> None:
     assert checks["TensileCreateLibrary"].state == "missing"
     assert checks["Tensile"].state == "warn" and "tuned" in checks["Tensile"].what, "only tuning needs it"
     assert "install.sh" in checks["hipBLASLt build"].remedy
-    assert "filelock" in checks and "invoke" not in checks, "a tensilelite without tasks builds its client itself"
+    assert "filelock" in checks and "invoke" not in checks, (
+        "a tensilelite without tasks builds its client itself"
+    )
     (tmp_path / "hipblaslt/tensilelite/tasks.py").touch()
     again = by_name(doctor(tmp_path / "hipblaslt", tmp_path / "w.duckdb", env={"PATH": ""}, rocm=tmp_path))
     assert "invoke" in again

@@ -277,6 +277,7 @@ def test_a_library_of_new_kernels_is_confirmed_as_a_whole(bench: Bench) -> None:
     clear, near = bench.shape(), bench.shape()
     for shape in (clear, near):
         bench.screen(shape, 100.0, 90.0)
+        bench.tuned(shape)
     (spec,) = library_plan(bench, 1)
     assert spec["problem_ids"] == [clear, near] and spec["rounds"] == 6
     assert [arm["libpath"] for arm in spec["arms"]] == [None, "/tuned"]

@@ -16,7 +16,7 @@ from geko.warehouse.scratch import Scratch
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TABLES = (
     "environment", "protocol", "run", "problem", "run_problem", "job", "job_spec", "run_job", "measurement", "validation",
-    "confirmation", "selection", "library_solution", "tuning_config_problem",
+    "confirmation", "selection", "library_solution", "tuning_config_problem", "tuning_job", "tuning_output",
 )  # fmt: skip
 OPTIONS = {
     "keep_thr": 0.1, "up_thr": 1.03, "err_thr": 0.03, "verify": True, "rule": "interval", "confirm_budget": 30.0,
@@ -108,10 +108,17 @@ class Bench:
         shape = self.shape(us=None)
         self.add_failed(shape, "baseline", "no_solution")
         if kernel is not None:
-            self.job(f"tune {shape}", "tune")
-            self.add("tuning_config_problem", config_id=uid(f"config {shape}"), problem_id=shape, seq=0)
+            self.tuned(shape)
             self.sample(shape, f"tune {shape}", "tune", 80.0, kernel)
         return shape
+
+    def tuned(self, shape: str) -> None:
+        """A tuning job for a shape, which left library logic."""
+        job, config = f"tune {shape}", uid(f"config {shape}")
+        self.job(job, "tune")
+        self.add("tuning_job", job_id=uid(job), config_id=config)
+        self.add("tuning_config_problem", config_id=config, problem_id=shape, seq=0)
+        self.add("tuning_output", job_id=uid(job), attempt=1, path="3_LibraryLogic/a.yaml", content="x")
 
     def timed_alone(self, shape: str, kernel: int, us: float = 90.0, outcome: str = "ok") -> None:
         """One round of the tuned library, without the reference."""
