@@ -16,7 +16,8 @@ WITH o AS (
 ), f AS (
     -- Kind and outcome of the first stage that failed.
     SELECT run_id, problem_id, arg_min(kind, (stage, outcome)) AS kind, arg_min(outcome, (stage, outcome)) AS outcome,
-           bool_or(outcome IN ('no_solution', 'unsupported')) AS no_solution,
+           -- Of the library: where tuning finds no kernel, the library may well have one.
+           bool_or(outcome IN ('no_solution', 'unsupported')) FILTER (WHERE kind <> 'tune') AS no_solution,
            -- As view run_no_stock has it.
            bool_or(kind = 'baseline' AND outcome IN ('no_solution', 'unsupported')) AS no_stock,
            -- A shape that failed under one of the libraries half way has pairs, but they prove nothing.
@@ -68,6 +69,7 @@ WITH o AS (
             WHEN us_baseline IS NULL THEN 'device_fault'
             WHEN kept IS NOT DISTINCT FROM false THEN 'not_important'
             WHEN winner_id IS NULL AND no_solution THEN 'no_solution'
+            WHEN winner_id IS NULL AND failed_kind = 'tune' AND failure IN ('no_solution', 'unsupported', 'build_failed', 'verify_failed') THEN 'undecided'
             WHEN winner_id IS NULL AND failure IS NOT NULL THEN 'device_fault'
             WHEN tuned_has_none THEN 'not_applied'
             WHEN compare_failure IS NOT NULL OR (ratio IS NULL AND failure IS NOT NULL) THEN 'device_fault'
@@ -107,6 +109,8 @@ SELECT
         WHEN 'not_important' THEN printf('%.3g %% of the workload''s time, below keep-thr %.3g %%', share_pct, keep_thr)
         WHEN 'same_kernel' THEN 'the stock library already uses the fastest kernel that was found'
         WHEN 'undecided' THEN CASE
+            WHEN winner_id IS NULL AND failed_kind = 'tune'
+                THEN printf('tuning found no kernel (%s; failed_jobs.log says why): the stock kernel stays', failure)
             WHEN is_new THEN 'a new kernel where the reference library has none, but the tuned library was not timed yet'
             WHEN ratio IS NULL AND rule = 'interval' THEN 'no candidate was confirmed (none was found, --confirm-budget was used up, or the run stopped before)'
             WHEN ratio IS NULL THEN 'reference and tuned library were not compared'

@@ -294,3 +294,19 @@ def test_kernels_without_library_logic_are_in_no_library_and_win_nothing(scratch
         content="x",
     )
     assert scratch.sql("SELECT us FROM run_choice").to_pylist() == [{"us": 1.0}]
+
+
+def test_tuning_that_finds_no_kernel_says_nothing_of_the_library(scratch: Scratch) -> None:
+    target = problem(scratch, plain(64))
+    wanted(scratch, target, 5.0, 0)
+    config(scratch, "BBS_TN_0", [target])
+    (job,) = plan(scratch)
+    add(scratch, "job_spec", job_id=job["job_id"], spec=job["spec"])
+    add(scratch, "run_job", run_id=uid("run"), job_id=job["job_id"])
+    add(
+        scratch, "job", job_id=job["job_id"], kind="tune", priority=0.0, cost_s=1.0, batch_key="b", attempts=1,
+        protocol_id=uid("tune"), environment_id=uid("env"), max_attempts=1, alone=False, timeout_s=1.0, updated_at=NOW,
+        state="done", outcome="no_solution",
+    )  # fmt: skip
+    (row,) = scratch.sql("SELECT class, reason FROM run_decision").to_pylist()
+    assert row["class"] == "undecided" and row["reason"].startswith("tuning found no kernel (no_solution; ")
