@@ -214,7 +214,10 @@ class Run:
             ),
             Statement("run/put_run_problems", {"run_id": run_id, "workload_id": workload.workload_id}),
         )  # fmt: skip
-        logger.info("run %s in %s (%s)", run_id[:8], warehouse.path, "simulated" if simulated else "measured")
+        times = (
+            "" if ground is None else " (simulated)" if simulated else " (measured)"
+        )  # without a device nothing is timed
+        logger.info("run %s in %s%s", run_id[:8], warehouse.path, times)
         return run_id
 
     def _run_id(self, workload: LoadedWorkload, ground: Ground | None, kept: dict[str, Any]) -> str:

@@ -297,7 +297,7 @@ class ConfigureRun(Run):
             )
 
     def _generate(self, warehouse: Warehouse, run_id: str) -> None:
-        from geko.config_generator.config_generator import NoConfigError
+        from geko.config_generator.config_generator import NoConfigError, write_table
         from geko.config_generator.config_generator import run as generate
         from geko.runs.tune_configs import record_generated
         from geko.runs.tune_requests import wanted
@@ -320,6 +320,7 @@ class ConfigureRun(Run):
             record_generated(warehouse, run_id, error.report, asked)
             raise
         record_generated(warehouse, run_id, report, asked)
+        write_table(report, self._folder, asked.dropped)
         self.is_configured = True
 
     def _progress(self, done: int, total: int) -> None:

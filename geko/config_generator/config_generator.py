@@ -208,10 +208,7 @@ def run(
     if not report.configs:
         first = next((row.reason for row in report.dropped), "no sizes")
         raise NoConfigError(f"no config could be made: {first}", report)
-    for row in report.dropped:
-        logger.warning(
-            "%s [%d, %d, %d, %d] dropped: %s", row.gemm, row.m, row.n, row.batch, row.k, row.reason
-        )
+    _warn_of(report.dropped)
     left = sorted({item for config in report.configs for item in config.left_out})
     if left:
         logger.warning(
@@ -222,6 +219,20 @@ def run(
     if not dry_run:
         _finish(report, folder, write_shell_scripts, hipblaslt_path, client, requests)
     return report
+
+
+def write_table(report: Report, folder: Path, others: Sequence[SizeRow]) -> None:
+    """Write ``sizes.csv`` with the sizes, too, that never came to the generator, and say why they didn't."""
+    if others:
+        _warn_of(others)
+        write_text_atomic(folder / "sizes.csv", Report(sizes=[*report.sizes, *others]).table())
+
+
+def _warn_of(dropped: Sequence[SizeRow]) -> None:
+    for row in dropped:
+        logger.warning(
+            "%s [%d, %d, %d, %d] dropped: %s", row.gemm, row.m, row.n, row.batch, row.k, row.reason
+        )
 
 
 def _dialect(era: str | None, hipblaslt: str | Path | None, requests: Sequence[Request]) -> Dialect:

@@ -100,7 +100,8 @@ def test_every_size_has_a_row_with_its_fate(made: tuple[Path, Path]) -> None:
     assert "i8_r" in found[2]["reason"] or "tuned" in found[2]["reason"]
     with (out / "optimizations/sizes.csv").open(newline="", encoding="utf-8") as handle:
         table = list(csv.DictReader(handle))
-    assert [row["status"] for row in table] == ["kept", "kept"]
+    assert [row["status"] for row in table] == ["kept", "kept", "dropped"]
+    assert table[2]["reason"] == found[2]["reason"]
     assert (out / "gemms.csv").is_file()
 
 
