@@ -112,6 +112,7 @@ SELECT
             WHEN winner_id IS NULL AND failed_kind = 'tune'
                 THEN printf('tuning found no kernel (%s; failed_jobs.log says why): the stock kernel stays', failure)
             WHEN is_new THEN 'a new kernel where the reference library has none, but the tuned library was not timed yet'
+            WHEN winner_id IS NULL AND run_kind = 'tune' THEN 'no kernel was made for it: no config of the run is for its size, or the run stopped before'
             WHEN ratio IS NULL AND rule = 'interval' THEN 'no candidate was confirmed (none was found, --confirm-budget was used up, or the run stopped before)'
             WHEN ratio IS NULL THEN 'reference and tuned library were not compared'
             WHEN state = 'kept' THEN 'a candidate is faster, but the tuned library was not compared yet'

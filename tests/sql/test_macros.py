@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from geko.domain import metrics
 from geko.domain.dtypes import BY_TOKEN
+from geko.domain.gemm import GemmType
 from geko.domain.identity import canonical_json, content_id
 from geko.domain.problem import PROBLEM_FIELDS, Problem, packed_leading_dimensions
 from geko.warehouse.scratch import Scratch
@@ -167,9 +168,17 @@ def test_gemm_names(scratch: Scratch) -> None:
         Problem("T", "N", 1, 2, 1, 4, "bf16_r", "bf16_r", "bf16_r", "bf16_r", "f32_r"),
         Problem("N", "N", 1, 2, 1, 4, "f8_r", "bf8_r", "bf16_r", "bf16_r", "f32_r"),
         Problem("C", "T", 1, 2, 1, 4, "f32_c", "f32_c", "f32_c", "f32_c", "f32_c"),
+        Problem("N", "T", 1, 2, 1, 4, "f32_c", "f32_c", "f32_c", "f32_c", "f32_r"),
+        Problem("N", "T", 1, 2, 1, 4, "f32_r", "f32_r", "f32_r", "f32_r", "xf32_r"),
     ]
+    tuned = problems[:2] + problems[3:]
+    assert all(
+        GemmType.from_hipblaslt(p.trans_a, p.trans_b, p.a_type, p.b_type, p.c_type, p.compute_type).name
+        == name
+        for p, name in zip(tuned, ("BBS_TN", "F8B8BS_NN", "CCC_NT", "XSS_NT"), strict=True)
+    )
     got = scratch.sql("SELECT gemm_name(p) AS n FROM p", {"p": problem_table(problems)})["n"].to_pylist()
-    assert got == ["BBS_TN", "F8B8BS_NN", "CCC_CT"]
+    assert got == ["BBS_TN", "F8B8BS_NN", "CCC_CT", "CCC_NT", "XSS_NT"]
 
 
 @RULES

@@ -310,3 +310,6 @@ def test_tuning_that_finds_no_kernel_says_nothing_of_the_library(scratch: Scratc
     )  # fmt: skip
     (row,) = scratch.sql("SELECT class, reason FROM run_decision").to_pylist()
     assert row["class"] == "undecided" and row["reason"].startswith("tuning found no kernel (no_solution; ")
+    scratch.execute(f"DELETE FROM run_job WHERE job_id = '{job['job_id']}'")  # as when its file is removed
+    (row,) = scratch.sql("SELECT class, reason FROM run_decision").to_pylist()
+    assert row["class"] == "undecided" and "no config of the run is for its size" in row["reason"]
