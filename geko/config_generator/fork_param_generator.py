@@ -198,6 +198,11 @@ def _loosened(
 def _why_none(post: PostInput, query: TileQuery, group: MiGroup) -> str:
     """The reason for a size without entries, as far as it can be told."""
     if post.mt_du is not None:
+        mt0, mt1, _ = post.mt_du
+        asked = (pl.col("mt0") == mt0) & (pl.col("mt1") == mt1)
+        chosen, every = (design(one).entries.filter(asked) for one in (query, replace(query, mi_filter=0)))
+        if chosen.is_empty() and not every.is_empty():
+            return f"MI_FILTER {query.mi_filter} leaves out the tile of MT_DU {list(post.mt_du)}; MI_FILTER 0 keeps it"
         return f"MT_DU {list(post.mt_du)} names a tile or a DepthU that doesn't fit"
     other = "try another search_space, or another data type"
     if group.refused:

@@ -103,6 +103,10 @@ def test_wide_local_reads_of_4_byte_types_are_clustered() -> None:
         ),
         ({"MACROTILE_OPT": True, "MT_DU": [4, 4, 8]}, r"MT_DU \[4, 4, 8\] names a tile"),
         (
+            {"MACROTILE_OPT": True, "MT_DU": [128, 128, 64]},
+            r"MI_FILTER 2 leaves out the tile of MT_DU \[128, 128, 64\]; MI_FILTER 0 keeps it",
+        ),
+        (
             {
                 "MACROTILE_OPT": True,
                 "DataType": "S",
