@@ -268,6 +268,8 @@ def test_kernels_without_library_logic_are_in_no_library_and_win_nothing(scratch
         state="dead", outcome="crash",
     )  # fmt: skip
     add(scratch, "tuning_job", job_id=job["job_id"], config_id=config_id)
+    (listed,) = scratch.query("status/jobs", run_id=uid("run"), kind="tune", state=None, n=9).to_pylist()
+    assert listed["gemm"] == "BBS_TN_0"
     add(
         scratch, "measurement", measurement_id=uid("m"), problem_id=target, outcome="ok", us=1.0, attempt=1,
         solution_id=uid("new"), environment_id=uid("env"), protocol_id=uid("tune"), job_id=job["job_id"],
