@@ -86,7 +86,10 @@ def mi(
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", min=1, help="Show so many of the chosen tiles.", show_default="20 in a table, else all"
+            "--limit",
+            min=1,
+            help="Show so many of the chosen tiles.  [default: 20 in a table, else all]",
+            show_default=False,
         ),
     ] = None,
     form: o.Format = o.Form.table,
