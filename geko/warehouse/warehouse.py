@@ -14,7 +14,6 @@ import ctypes
 import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -255,6 +254,7 @@ class Warehouse:
             self._closed = True
             owner, remote = self._owner, self._remote
             self._owner = self._remote = None
+            _opened.discard(self)
         if os.getpid() != self._pid:
             return
         if remote is not None:
@@ -370,7 +370,8 @@ class Warehouse:
             remote.close()
 
 
-_opened: weakref.WeakSet[Warehouse] = weakref.WeakSet()
+# Held until they are closed: the threads of one that nobody holds any more would still be inside DuckDB at the end.
+_opened: set[Warehouse] = set()
 
 
 def _forked() -> None:

@@ -167,7 +167,7 @@ def test_failed_work_is_a_row(faulty: Faulty) -> None:
 
 
 def test_a_lost_device_costs_no_shape(
-    tmp_path: Path, repo_root: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, repo_root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = write_log(
         repo_root, tmp_path / "four.yaml", [CASES[name].shape for name in ("once", "crash", "exit")]
@@ -182,7 +182,9 @@ def test_a_lost_device_costs_no_shape(
         tmp_path / "g.duckdb",
         "SELECT DISTINCT d.ordinal FROM job_attempt AS a JOIN device AS d USING (device_id) WHERE a.outcome = 'crash'",
     )
-    assert [row["ordinal"] for row in failed] == [1]
+    # It is lost while it works on a job, or when its runner looks for it: the other may have done everything by then.
+    assert {row["ordinal"] for row in failed} <= {1}
+    assert failed or "the runner of device 1 ended" in caplog.text
 
 
 def test_no_device_left_is_an_error_and_the_next_start_goes_on(
