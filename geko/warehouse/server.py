@@ -245,11 +245,15 @@ class Server:
 
     def _finish(self) -> None:
         for connection in list(self._connections):
-            # Answers of the last transaction still go out.
-            connection.sock.setblocking(True)
-            connection.sock.settimeout(1.0)
-            with contextlib.suppress(OSError):
-                connection.flush()
+            if connection.query is not None:
+                # Rows of a query, which may have no end: their thread would hold the connection for as long as nobody reads.
+                connection.closed = True
+            else:
+                # Answers of the last transaction still go out.
+                connection.sock.setblocking(True)
+                connection.sock.settimeout(1.0)
+                with contextlib.suppress(OSError):
+                    connection.flush()
             connection.close()
         self._connections.clear()
         self._selector.close()
