@@ -50,32 +50,16 @@ def export_workdir(
         from geko.export.tuning import export_job_outputs, export_libraries
 
         written += export_job_outputs(warehouse, run_id, folder / "optimizations")
-        written += export_job_files(
-            warehouse, run_id, rows, folder / "benchmarks", "confirm", "confirm", "_confirm"
-        )
-        written += export_job_files(
-            warehouse, run_id, rows, folder / "benchmarks", "compare", "compare", "_bench"
-        )
-        written += export_job_files(
-            warehouse, run_id, rows, folder / "benchmarks", "verify", "verify", "_verify"
-        )
-        paths += export_libraries(warehouse, run_id, folder, run, reference or reference_of(run))
     if run["kind"] == "search":
-        written += export_job_files(warehouse, run_id, rows, folder / "search", "screen", "screen")
-        written += export_job_files(
-            warehouse, run_id, rows, folder / "search", "screen", "qualify", "_qualify"
-        )
-        written += export_job_files(
-            warehouse, run_id, rows, folder / "benchmarks", "confirm", "confirm", "_confirm"
-        )
-        written += export_job_files(
-            warehouse, run_id, rows, folder / "benchmarks", "compare", "compare", "_bench"
-        )
-        written += export_job_files(
-            warehouse, run_id, rows, folder / "benchmarks", "verify", "verify", "_verify"
-        )
-        if run["tuned_library_id"] is not None or (folder / "final_libs").is_dir():
-            paths += export_logic(warehouse, run_id, folder / "final_libs", reference)
+        for stage, ending in (("screen", ""), ("qualify", "_qualify")):
+            written += export_job_files(warehouse, run_id, rows, folder / "search", "screen", stage, ending)
+    if run["kind"] in ("tune", "search"):
+        for kind, ending in (("confirm", "_confirm"), ("compare", "_bench"), ("verify", "_verify")):
+            written += export_job_files(warehouse, run_id, rows, folder / "benchmarks", kind, kind, ending)
+    if run["kind"] == "tune":
+        paths += export_libraries(warehouse, run_id, folder, run, reference or reference_of(run))
+    if run["kind"] == "search" and (run["tuned_library_id"] is not None or (folder / "final_libs").is_dir()):
+        paths += export_logic(warehouse, run_id, folder / "final_libs", reference)
     failed = warehouse.query("export/failed_jobs", run_id=run_id)["line"].to_pylist()
     if failed:
         log = folder / ("search" if run["kind"] == "search" else ".") / "failed_jobs.log"

@@ -116,6 +116,19 @@ def plan(scratch: Scratch) -> list[dict[str, Any]]:
     return scratch.query("tune/plan_tune", run_id=uid("run"), **PLAN).to_pylist()
 
 
+def ended(scratch: Scratch, state: str, outcome: str) -> dict[str, Any]:
+    """The run's only tune job, as it stands after its last attempt."""
+    (job,) = plan(scratch)
+    add(scratch, "job_spec", job_id=job["job_id"], spec=job["spec"])
+    add(scratch, "run_job", run_id=uid("run"), job_id=job["job_id"])
+    add(
+        scratch, "job", job_id=job["job_id"], kind="tune", priority=0.0, cost_s=1.0, batch_key="b", attempts=1,
+        protocol_id=uid("tune"), environment_id=uid("env"), max_attempts=1, alone=False, timeout_s=1.0, updated_at=NOW,
+        state=state, outcome=outcome,
+    )  # fmt: skip
+    return job
+
+
 def test_one_job_a_config_and_the_most_expensive_gemm_first(scratch: Scratch) -> None:
     small, large = (problem(scratch, plain(m)) for m in (64, 128))
     wanted(scratch, small, 1.0, 0)
@@ -259,14 +272,7 @@ def test_kernels_without_library_logic_are_in_no_library_and_win_nothing(scratch
     target = problem(scratch, plain(64))
     wanted(scratch, target, 5.0, 0)
     config_id = config(scratch, "BBS_TN_0", [target])
-    (job,) = plan(scratch)
-    add(scratch, "job_spec", job_id=job["job_id"], spec=job["spec"])
-    add(scratch, "run_job", run_id=uid("run"), job_id=job["job_id"])
-    add(
-        scratch, "job", job_id=job["job_id"], kind="tune", priority=0.0, cost_s=1.0, batch_key="b", attempts=1,
-        protocol_id=uid("tune"), environment_id=uid("env"), max_attempts=1, alone=False, timeout_s=1.0, updated_at=NOW,
-        state="dead", outcome="crash",
-    )  # fmt: skip
+    job = ended(scratch, "dead", "crash")
     add(scratch, "tuning_job", job_id=job["job_id"], config_id=config_id)
     (listed,) = scratch.query("status/jobs", run_id=uid("run"), kind="tune", state=None, n=9).to_pylist()
     assert listed["gemm"] == "BBS_TN_0"
@@ -302,14 +308,7 @@ def test_tuning_that_finds_no_kernel_says_nothing_of_the_library(scratch: Scratc
     target = problem(scratch, plain(64))
     wanted(scratch, target, 5.0, 0)
     config(scratch, "BBS_TN_0", [target])
-    (job,) = plan(scratch)
-    add(scratch, "job_spec", job_id=job["job_id"], spec=job["spec"])
-    add(scratch, "run_job", run_id=uid("run"), job_id=job["job_id"])
-    add(
-        scratch, "job", job_id=job["job_id"], kind="tune", priority=0.0, cost_s=1.0, batch_key="b", attempts=1,
-        protocol_id=uid("tune"), environment_id=uid("env"), max_attempts=1, alone=False, timeout_s=1.0, updated_at=NOW,
-        state="done", outcome="no_solution",
-    )  # fmt: skip
+    job = ended(scratch, "done", "no_solution")
     (row,) = scratch.sql("SELECT class, reason FROM run_decision").to_pylist()
     assert row["class"] == "undecided" and row["reason"].startswith("tuning found no kernel (no_solution; ")
     scratch.execute(f"DELETE FROM run_job WHERE job_id = '{job['job_id']}'")  # as when its file is removed

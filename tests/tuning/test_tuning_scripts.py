@@ -27,6 +27,7 @@ ARCH: gfx942
 MFMA: [16, 16, 16, 1]
 Sizes: [[256, 256, 1, 512], [512, 256, 1, 512]]
 """
+INLINE = ["--inline", "512", "512", "1", "512", "B", "B", "S", "T", "N", "--arch", "gfx942"]
 
 
 @pytest.fixture
@@ -187,7 +188,7 @@ def test_kernels_are_whole_numbers_in_every_form(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    gemm = ["configure", "--inline", "512", "512", "1", "512", "B", "B", "S", "T", "N", "--arch", "gfx942"]
+    gemm = ["configure", *INLINE]
     found = set()
     assert main([*gemm, "--dry-run"]) == 0
     found.add(capsys.readouterr().out.splitlines()[2].split()[5])
@@ -203,7 +204,7 @@ def test_a_dry_run_ends_as_the_real_run_would(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ["configure", "--inline", "512", "512", "1", "512", "B", "B", "S", "T", "N", "--arch", "gfx942"]
+    words = ["configure", *INLINE]
     words += ["--set", "MACROTILE_OPT=true", "--set", "MT_DU=[4, 4, 8]"]
     assert main([*words, "--dry-run"]) == 1
     assert "0 of 1 sizes would get a config" in capsys.readouterr().out
@@ -240,22 +241,7 @@ def test_an_option_and_a_setting_that_differ_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = [
-        "configure",
-        "--inline",
-        "512",
-        "512",
-        "1",
-        "512",
-        "B",
-        "B",
-        "S",
-        "T",
-        "N",
-        "--arch",
-        "gfx942",
-        "--dry-run",
-    ]
+    words = ["configure", *INLINE, "--dry-run"]
     assert main([*words, "--backend", "tensile", "--set", "backend=ductile"]) == 2
     assert "--backend tensile and --set backend=ductile contradict each other" in capsys.readouterr().err
     assert main([*words, "--search-space", "generic", "--set", "search_space=heuristic"]) == 2
@@ -270,22 +256,7 @@ def test_configs_that_are_looked_for_in_vain(
     assert main(["optimize", "--run", "ffff", "--simulate", "--db", "none.duckdb"]) == 1
     assert "there is no such warehouse" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-    words = [
-        "--inline",
-        "512",
-        "512",
-        "1",
-        "512",
-        "B",
-        "B",
-        "S",
-        "T",
-        "N",
-        "--arch",
-        "gfx942",
-        "--workdir",
-        "w",
-    ]
+    words = [*INLINE, "--workdir", "w"]
     assert main(["configure", *words]) == 0
     capsys.readouterr()
     (tmp_path / "w").rename(tmp_path / "moved")
